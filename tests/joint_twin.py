@@ -93,7 +93,7 @@ class Case:
             members, shares = [MadeUp(weights / weights.sum())], [weights.sum()]
             assert self.joint + self.product + share + self.score_share == 1
         product = GivenScores(self.scores, self.score_share) if self.scores else None
-        encoder = TableEncoder(1, {}, False)
+        encoder = TableEncoder(1, {})
         return JointModel(trees, leaves, encoder, members, shares, score_product=product)
 
     def forest(self, **params):

@@ -154,10 +154,10 @@ def test_bad_columns():
     with pytest.raises(ValueError, match="at least one row"):
         Discretizer().fit(pd.DataFrame({"c": []}))
     numbers = Discretizer().fit(pd.DataFrame({"c": [1.0, 2.0]}))
-    with pytest.raises(ValueError, match="'c' of X held numbers in fit and holds strings now"):
+    with pytest.raises(ValueError, match="'c' of X held numbers in fit and holds text now"):
         numbers.transform(pd.DataFrame({"c": ["a"]}))
     words = Discretizer().fit(pd.DataFrame({"c": ["a", "b"]}))
-    with pytest.raises(ValueError, match="'c' of X held strings in fit and holds numbers now"):
+    with pytest.raises(ValueError, match="'c' of X held text in fit and holds numbers now"):
         words.transform(pd.DataFrame({"c": [1.0]}))
 
 

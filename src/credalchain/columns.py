@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_selection import r_regression
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain import preprocessing
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 RARE = 10  # rows with an answer, below which little can be learned
 _MANY_CATEGORIES = 40
-_NEARLY_ALL = 0.95  # share of rows with distinct whole numbers from which they are identifiers
+_NEARLY_ALL = 0.95  # share of rows with distinct values from which they are identifiers or names
 _MAX_ABSENT = 5  # different words that may stand for "missing" among numbers or dates
 _WORDS_OF_NAMES, _WORDS_OF_TEXT = 2.0, 4.0  # on average: texts have more, if they are repeated
 _N_WORDS, _ROWS_FOR_WORDS = 100, 20_000
@@ -33,7 +34,7 @@ _IDENTIFIER = re.compile(r"(?:(?:^|[\W_])(?:id|uuid|guid)|(?-i:[a-z]I[dD]))$", r
 # a number, perhaps with a sign or unit before or after it, such as "-1.145,25 EUR"
 _NUMBER = (
     r"^(?P<minus>-?)\s*(?P<sign>[^\W\d_]{1,3}(?=\s)|[^\w\s.,'()-]{1,2})?\s*"
-    r"(?P<digits>-?\d(?:[\d.,' ]*\d)?(?:[eE][-+]?\d+)?)\s*(?P<unit>[^\w\s.,'()-]|[^\W\d_]{1,4})?$"
+    r"(?P<digits>-?\d(?:[\d.,' ]*\d)?(?:[eE][-+]?\d+)?)\s*(?P<unit>[^\d\s.,'()_-]{1,5})?$"
 )
 _FORMATS = [(".", ""), (".", ","), (",", ""), (",", "."), *((d, t) for t in " '" for d in ".,")]
 _SHOWN_WORDS = 3
@@ -70,6 +71,9 @@ class Feature:
     number_format: tuple[str, str, str] | None = None
     date_format: str = ""
     absent: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.kind}>"
 
     @property
     def is_plain(self) -> bool:
@@ -208,12 +212,13 @@ def _why_left_out(feature: Feature, values: Any) -> str:
         return ""
     if n_distinct == 1 and feature.missing == 0:
         return "the same in all rows"
-    if kind == "numbers" and n_distinct > _NEARLY_ALL * n and (values == np.floor(values)).all():
+    all_differ = n_distinct > _NEARLY_ALL * n
+    if all_differ and kind == "numbers" and (values == np.floor(values)).all():
         return f"{n_distinct} different whole numbers in {n} rows, like identifiers"
+    if all_differ and kind == "many categories":
+        return "hardly any words, and nearly all rows differ, like names"
     if _IDENTIFIER.search(feature.name) and n_distinct > preprocessing.FEW_ROWS and kind != "dates":
         return f"{n_distinct} different values, and a name like identifiers"
-    if kind == "many categories" and preprocessing.looks_like_identifiers(n_distinct, n):
-        return "hardly any words, and most rows differ, like names"
     return ""
 
 
@@ -302,15 +307,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         """Validate a stored preparation."""
         for feature in self.features:
             check_instance("features", feature, Feature)
-            form = feature.number_format
-            texts = (
-                feature.name,
-                feature.kind,
-                feature.date_format,
-                *feature.absent,
-                *(form or ()),
-            )
-            if not all(isinstance(text, str) for text in texts) or len(form or "   ") != 3:
+            form = feature.number_format or ("", "", "")
+            texts = [feature.name, feature.kind, feature.date_format, *feature.absent, *form]
+            if not all(isinstance(text, str) for text in texts) or len(form) != 3:
                 raise ValueError(f"a column must be described by texts, got {feature!r}.")
         check_instance("encoders_", self.encoders_, dict)
         for encoder in self.encoders_.values():
@@ -374,15 +373,16 @@ def _telling_words(texts: "pd.Series[str]", y: Any) -> list[str]:
     """Return the words that correlate most with any label; the most frequent, without labels."""
     some = slice(None, None, -(-len(texts) // _ROWS_FOR_WORDS) or 1)
     counter = _word_counter(None)
-    has_word = counter.fit_transform(texts[some]).astype(np.float64)
-    frequency = weight = np.asarray(has_word.sum(axis=0)).ravel()
+    has_word = counter.fit_transform(texts[some])
+    weight = np.asarray(has_word.sum(axis=0)).ravel()
     if y is not None:
-        labels = np.ma.masked_equal(as_labels(y, require_zero=False)[some], MISSING)
-        centred = np.ma.filled(labels - labels.mean(axis=0), 0.0)
-        spread = np.maximum(np.linalg.norm(centred, axis=0), 1e-12)
-        expected = np.outer(frequency, centred.mean(axis=0))
-        weight = np.abs((has_word.T @ centred - expected) / spread).max(axis=1)
-        weight = weight / np.sqrt(frequency)
+        found = [np.zeros(len(weight))]
+        for label in as_labels(y, require_zero=False)[some].T:
+            known = label != MISSING
+            if known.any():  # words are not centred: many are in few rows
+                centred = label[known] - label[known].mean()
+                found.append(r_regression(has_word[known], centred, center=False))
+        weight = np.abs(found).max(axis=0)
     best = np.sort(np.argsort(-weight, kind="stable")[:_N_WORDS])
     words: list[str] = counter.get_feature_names_out()[best].tolist()
     return words

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils.multiclass import check_classification_targets
 
 from credalchain._utils.array_types import Labels
@@ -122,17 +123,14 @@ def are_label_sets(Y: Any) -> bool:
 
 def labels_of_sets(Y: Any, names: Sequence[str]) -> NDArray[np.int8]:
     """Return rows of names as a matrix of 0 and 1, with a column for each of ``names``."""
-    index_of = {name: j for j, name in enumerate(names)}
-    labels = np.zeros((len(Y), len(names)), dtype=np.int8)
-    for i, row in enumerate(Y):
-        for name in row:
-            if name not in index_of:
-                raise ValueError(
-                    f"Y names a label {name!r} in row {i} that was not there in fit, where they "
-                    f"were {', '.join(names)}."
-                )
-            labels[i, index_of[name]] = 1
-    return labels
+    unknown = sorted({name for row in Y for name in row} - set(names))
+    if unknown:
+        raise ValueError(
+            f"Y names a label {unknown[0]!r} that was not there in fit, where they were "
+            f"{', '.join(names)}."
+        )
+    labels = MultiLabelBinarizer(classes=list(names)).fit_transform(Y)
+    return np.asarray(labels, dtype=np.int8)
 
 
 def as_indexable_labels(Y: Any, names: Sequence[str] | None = None) -> Any:

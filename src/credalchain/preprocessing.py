@@ -577,11 +577,7 @@ def _learn_kind(name: str, column: Any) -> tuple[str, NDArray[Any]]:
 
 def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
     kind, keys = _learn_kind(name, column)
-    values = np.empty(0)
-    if kind == "numbers":
-        numbers, missing = values_and_missing(np.asarray(column), name)
-        values = np.where(missing, np.nan, numbers)
-    return binning_of(kind, keys, values, n_bins)
+    return binning_of(kind, keys, values_and_missing(np.asarray(column), name)[0], n_bins)
 
 
 def looks_like_identifiers(n_distinct: int, n: int) -> bool:
@@ -590,15 +586,25 @@ def looks_like_identifiers(n_distinct: int, n: int) -> bool:
 
 
 def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:
+    if not isinstance(binning, Categories):
+        return binning.encode(_read_as_in_fit(name, column, is_text=False)[0])
+    is_text = binning.keys.dtype.kind != "f" if len(binning.keys) else None
+    return encode_categories(name, binning, *_read_as_in_fit(name, column, is_text=is_text))
+
+
+def _read_as_in_fit(
+    name: str, column: Any, *, is_text: bool | None
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return values as texts, or numbers with NaN, and which are missing; None: as they come."""
     keys, missing = values_and_missing(np.asarray(column), name)
-    known = np.empty(0) if isinstance(binning, NumericBins) else binning.keys
-    is_empty = isinstance(binning, Categories) and not len(known)
-    if keys.dtype.kind != known.dtype.kind and not (is_empty or missing.all()):
-        was, now = ("numbers", "strings")[:: 1 if known.dtype.kind == "f" else -1]
+    if is_text is None:
+        return keys, missing
+    if is_text != (keys.dtype.kind != "f") and not missing.all():
+        was, now = ("text", "numbers") if is_text else ("numbers", "text")
         raise ValueError(f"column {name!r} of X held {was} in fit and holds {now} now.")
-    if isinstance(binning, Categories):
-        return encode_categories(name, binning, keys, missing)
-    return binning.encode(np.where(missing, np.nan, keys if keys.dtype.kind == "f" else 0.0))
+    if is_text:
+        return keys.astype(str), missing
+    return (np.full(len(keys), np.nan) if missing.all() else keys), missing
 
 
 def encode_categories(
@@ -617,7 +623,7 @@ def encode_categories(
 
 
 def values_and_missing(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return values as floats or strings, and which of them are missing."""
+    """Return values as floats, with NaN, or strings, and which of them are missing."""
     if values.dtype.kind in "US":
         return values.astype(str), np.zeros(len(values), dtype=bool)
     if values.dtype.kind not in "biufO":
@@ -657,29 +663,25 @@ class TableEncoder:
     """Encoder of a table as numbers; NaN is missing.
 
     ``words`` are the categories of the columns that hold text. Such a column becomes the code
-    of its category, NaN for one that was never seen; or, ``one_hot``, a column of 0 and 1 for
-    each category.
+    of its category, NaN for one that was never seen.
     """
 
     n_columns: int
     words: Mapping[int, Categories]
-    one_hot: bool
     empty: tuple[int, ...] = ()  # columns without a value in training
 
     @classmethod
-    def learn(cls, X: Any, *, one_hot: bool) -> "TableEncoder":
+    def learn(cls, X: Any) -> "TableEncoder":
         """Learn from validated training rows."""
         if isinstance(X, EncodedRows):
             return X.encoder
         is_array = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
         is_plain = sparse.issparse(X) or is_array
         kinds = [] if is_plain else [_learn_kind(*named) for named in named_columns(X)]
-        return cls.of_kinds(int(X.shape[1]), kinds, one_hot=one_hot)
+        return cls.of_kinds(int(X.shape[1]), kinds)
 
     @classmethod
-    def of_kinds(
-        cls, n_columns: int, kinds: Sequence[tuple[str, NDArray[Any]]], *, one_hot: bool
-    ) -> "TableEncoder":
+    def of_kinds(cls, n_columns: int, kinds: Sequence[tuple[str, NDArray[Any]]]) -> "TableEncoder":
         """Return an encoder for columns of these kinds, which does nothing if all are numbers."""
         words: dict[int, Categories] = {}
         empty = []
@@ -688,7 +690,7 @@ class TableEncoder:
                 empty.append(i)
             elif kind in ("texts", "categories") and keys.dtype.kind != "f":
                 words[i] = Categories(keys)
-        return cls(n_columns, words, one_hot, tuple(empty))
+        return cls(n_columns, words, tuple(empty))
 
     def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """Return checked rows as a dense array."""
@@ -704,7 +706,7 @@ class TableEncoder:
             encoded = X
         else:
             columns = [self._column(i, *named) for i, named in enumerate(named_columns(X))]
-            encoded = np.column_stack([part for column in columns for part in column])
+            encoded = np.column_stack(columns)
         with np.errstate(over="ignore"):
             cast = np.ascontiguousarray(encoded, dtype=dtype)
         if np.isinf(cast).any():
@@ -712,8 +714,9 @@ class TableEncoder:
         return cast
 
     def encode_table(self, X: Any) -> Any:
-        """Return the same, but sparse rows stay sparse."""
-        return X.tocsr() if sparse.issparse(X) and not self.words else self.encode(X)
+        """Return the same with indicators of categories; sparse rows stay sparse."""
+        is_sparse = sparse.issparse(X) and not self.words
+        return X.tocsr() if is_sparse else self.indicators(self.encode(X))
 
     def indicators(self, encoded: NDArray[Any]) -> NDArray[Any]:
         """Return encoded rows with a column of 0 and 1 for each category, for linear learners.
@@ -731,8 +734,8 @@ class TableEncoder:
                 columns.append((encoded[:, [i]] == codes).astype(encoded.dtype))
         return np.ascontiguousarray(np.hstack(columns))
 
-    def check_state(self, *, one_hot: bool) -> int:
-        """Validate a stored encoder, and return the number of encoded columns."""
+    def check_state(self) -> None:
+        """Validate a stored encoder."""
         check_int("n_columns", self.n_columns, at_most=_MAX_COLUMNS)
         check_instance("words", self.words, dict)
         check_instance("empty", self.empty, tuple)
@@ -742,27 +745,17 @@ class TableEncoder:
             categories.check_state(kinds="U")
         for i in self.empty:
             check_int("an empty column", i, 0, self.n_columns - 1)
-        if self.one_hot is not one_hot or set(self.words) & set(self.empty):
+        if set(self.words) & set(self.empty):
             raise ValueError("the columns of the encoder contradict each other.")
-        added = sum(categories.n_categories - 1 for categories in self.words.values())
-        return self.n_columns + (added if one_hot else 0)
 
-    def _column(self, i: int, name: str, column: Any) -> list[NDArray[np.float64]]:
+    def _column(self, i: int, name: str, column: Any) -> NDArray[np.float64]:
         if i in self.empty:
-            return [np.full(len(column), np.nan)]
-        keys, missing = values_and_missing(np.asarray(column), name)
-        is_text = keys.dtype.kind != "f" and not missing.all()
-        if is_text != (i in self.words) and not missing.all():
-            was, now = ("numbers", "text") if is_text else ("text", "numbers")
-            raise ValueError(f"column {name!r} of X held {was} in fit and holds {now} now.")
+            return np.full(len(column), np.nan)
+        keys, missing = _read_as_in_fit(name, column, is_text=i in self.words)
         if i not in self.words:
-            return [np.where(missing, np.nan, keys if keys.dtype.kind == "f" else 0.0)]
-        categories = self.words[i]
-        codes = encode_categories(name, categories, keys.astype(str), missing)
-        if self.one_hot:
-            return [(codes == v).astype(np.float64) for v in range(categories.n_categories)]
-        seen = (codes >= 0) & (codes < categories.n_categories)
-        return [np.where(seen, codes, np.nan)]
+            return keys
+        codes = encode_categories(name, self.words[i], keys, missing)
+        return np.where((codes >= 0) & (codes < self.words[i].n_categories), codes, np.nan)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,27 +23,27 @@ NEW = pd.DataFrame(
 
 
 def test_words_become_the_number_of_their_category():
-    encoder = TableEncoder.learn(FRAME, one_hot=False)
+    encoder = TableEncoder.learn(FRAME)
     expected = [[20, 0, 0, 1], [35, 1, 2, 0], [np.nan, 0, 0, 1], [50, np.nan, 2, 1]]
     np.testing.assert_array_equal(encoder.encode(FRAME), expected)
     np.testing.assert_array_equal(encoder.encode(NEW), [[1.5, np.nan, 1, 0]])
 
 
 def test_or_a_column_for_each_category():
-    encoder = TableEncoder.learn(FRAME, one_hot=True)
+    encoder = TableEncoder.learn(FRAME)
     expected = [
-        [20, 1, 0, 1, 0, 0, 1],
-        [35, 0, 1, 0, 0, 1, 0],
-        [np.nan, 1, 0, 1, 0, 0, 1],
-        [50, 0, 0, 0, 0, 1, 1],
+        [0, 20, 1, 0, 1, 0, 0, 1],
+        [0, 35, 0, 1, 0, 0, 1, 0],
+        [0, np.nan, 1, 0, 1, 0, 0, 1],
+        [0, 50, 0, 0, 0, 0, 1, 1],
     ]
-    np.testing.assert_array_equal(encoder.encode(FRAME), expected)
-    np.testing.assert_array_equal(encoder.encode(NEW), [[1.5, 0, 0, 0, 1, 0, 0]])
+    np.testing.assert_array_equal(encoder.encode_table(FRAME), expected)
+    np.testing.assert_array_equal(encoder.encode_table(NEW), [[0, 1.5, 0, 0, 0, 1, 0, 0]])
 
 
 def test_plain_numbers_are_left_alone():
     X = np.arange(6.0).reshape(3, 2)
-    encoder = TableEncoder.learn(X, one_hot=True)
+    encoder = TableEncoder.learn(X)
     assert encoder.encode(X) is X
     assert encoder.encode(X, np.float32).dtype == np.float32
     thin = sparse.csr_array(X)
@@ -52,7 +52,7 @@ def test_plain_numbers_are_left_alone():
 
 
 def test_columns_that_change_their_kind():
-    encoder = TableEncoder.learn(FRAME, one_hot=False)
+    encoder = TableEncoder.learn(FRAME)
     with pytest.raises(ValueError, match="column 'town' of X held text in fit and holds numbers"):
         encoder.encode(FRAME.assign(town=3))
     with pytest.raises(ValueError, match="column 'age' of X held numbers in fit and holds text"):
@@ -62,12 +62,12 @@ def test_columns_that_change_their_kind():
 
 
 def test_a_column_without_any_value_in_training():
-    encoder = TableEncoder.learn(FRAME.assign(town=None), one_hot=False)
+    encoder = TableEncoder.learn(FRAME.assign(town=None))
     assert np.isnan(encoder.encode(FRAME)[:, 1]).all()
 
 
 def test_sparse_rows_have_no_words():
-    encoder = TableEncoder.learn(FRAME, one_hot=True)
+    encoder = TableEncoder.learn(FRAME)
     for turn in (encoder.encode, encoder.encode_table):
         with pytest.raises(ValueError, match="held text in fit and is a sparse matrix now"):
             turn(sparse.csr_array((2, 4)))
@@ -93,7 +93,7 @@ def test_every_base_takes_words(base):
 
 def test_a_column_that_declares_no_categories_stays_missing():
     nothing = pd.DataFrame({"a": [1.0, 2.0], "b": pd.Categorical([None, None])})
-    encoder = TableEncoder.learn(nothing, one_hot=False)
+    encoder = TableEncoder.learn(nothing)
     np.testing.assert_array_equal(
         encoder.encode(nothing.assign(b=["x", "y"])), [[1, np.nan], [2, np.nan]]
     )

@@ -442,9 +442,13 @@ BAD_DATA = {
     "method": (
         "x,y\n1,0\n",
         [*FIT, "--method", "magic"],
-        "--method must be chain, relevance, ensemble",
+        "--method must be one of 'chain', 'relevance', 'ensemble'",
     ),
-    "base": ("x,y\n1,0\n", [*FIT, "--base", "magic"], "--base must be naive, forest or wrapper"),
+    "base": (
+        "x,y\n1,0\n",
+        [*FIT, "--base", "magic"],
+        "--base must be one of 'naive', 'forest'",
+    ),
     "idle": (
         "x,y\n1,0\n",
         [*FIT, "--trees", "9", "--s", "1"],
@@ -534,7 +538,7 @@ def test_bad_input_at_prediction_time(place, tmp_path):
     done = credalchain(
         "-q", "predict", place / "m", "odd.csv", "--out", "a.csv", cwd=tmp_path, status=1
     )
-    assert "'tempo' of X held numbers in fit and holds strings now" in sentence(done)
+    assert "'tempo' of X held numbers in fit and holds text now" in sentence(done)
     done = credalchain(
         "-q",
         "predict",

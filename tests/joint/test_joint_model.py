@@ -511,7 +511,7 @@ def test_conditions_are_those_of_the_path():
         1.0,
         0.0,
     )
-    model = JointModel(trees, leaves, TableEncoder(1, {}, False))
+    model = JointModel(trees, leaves, TableEncoder(1, {}))
     (row,) = similar_rows(model, one, known=np.array([-1]), at_most=5)
     assert row.number == 1
     assert row.in_common == [(0, float(tenth), np.inf, False, 1)]
@@ -577,7 +577,7 @@ def test_conditions_are_the_narrowest_that_shared_trees_ask_for():
     X, Y = small_data()
     forest = RandomForestRegressor(n_estimators=6, max_depth=4)
     grown, plain = grown_and_plain(forest, X, Y)
-    model = JointModel(grown.trees, grown.leaves, TableEncoder(4, {}, False))
+    model = JointModel(grown.trees, grown.leaves, TableEncoder(4, {}))
     x = X[:1] + np.float32(0.01)
     found = similar_rows(model, x, known=np.full(3, -1), at_most=8)
     assert len(found) == 8

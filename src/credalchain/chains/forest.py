@@ -206,7 +206,7 @@ class ForestChainModel(ChainModel):
         """Validate a stored model for rows with ``n_features`` columns."""
         check_instance("forests", self.forests, list)
         check_instance("encoder", self.encoder, TableEncoder)
-        self.encoder.check_state(one_hot=False)
+        self.encoder.check_state()
         check_int("n_columns", self.encoder.n_columns, n_features, n_features)
         check_int("n_labels", self.n_labels, len(self.forests), len(self.forests))
         for forest in self.forests:
@@ -402,7 +402,7 @@ class CredalForest(BaseEstimator):
         ForestChainModel
             Fitted model.
         """
-        encoder = TableEncoder.learn(X, one_hot=False)
+        encoder = TableEncoder.learn(X)
         encoded = encoder.encode(X, np.float32)
         labels = np.where(Y == MISSING, np.nan, Y).astype(np.float32)
         before = earlier_labels(order, Y.shape[1], chained=chained, base_name="CredalForest")

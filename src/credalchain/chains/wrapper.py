@@ -125,7 +125,7 @@ class WrappedChainModel(ChainModel):
     def check_state(self, n_features: int) -> None:
         """Validate a stored model: it must have bounds for a row of zeros."""
         check_instance("encoder", self.encoder, TableEncoder)
-        self.encoder.check_state(one_hot=True)
+        self.encoder.check_state()
         check_int("n_columns", self.encoder.n_columns, n_features, n_features)
         check_int("budget", self.budget, at_least=2)
         m = check_int("n_labels", self.n_labels, len(self.models), len(self.models))
@@ -307,7 +307,7 @@ class CredalWrapper(BaseEstimator):
             Fitted model.
         """
         self.check_parameters()
-        encoder = TableEncoder.learn(X, one_hot=True)
+        encoder = TableEncoder.learn(X)
         table = encoder.encode_table(X)
         before = earlier_labels(order, Y.shape[1], chained=chained, base_name="CredalWrapper")
 

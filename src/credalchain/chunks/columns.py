@@ -112,8 +112,8 @@ def summarize(chunk: str, X: Any, first: int, limit: np.uint64 = MAX_HASH) -> Su
             kind, keys = preprocessing.column_kind(name, values)
         columns.append(Column(kind, keys, chunk))
         if kind == "numbers" and len(chosen):
-            numbers, missing = preprocessing.values_and_missing(np.asarray(values)[chosen], name)
-            sample[:, i] = np.where(missing, np.nan, numbers)
+            some = np.asarray(values)[chosen]
+            sample[:, i] = preprocessing.values_and_missing(some, name)[0]
     return Summary(n, p, names, tuple(columns), hashes[chosen], sample, chunk, is_plain)
 
 
@@ -156,4 +156,4 @@ def learn_encoder(summary: Summary) -> preprocessing.TableEncoder:
     """Learn the encoder that :class:`TableEncoder` would learn from all rows."""
     columns = () if summary.is_plain else summary.columns or ()
     kinds = [(column.kind, column.keys) for column in columns]
-    return preprocessing.TableEncoder.of_kinds(summary.n_columns, kinds, one_hot=False)
+    return preprocessing.TableEncoder.of_kinds(summary.n_columns, kinds)

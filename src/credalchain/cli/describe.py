@@ -13,18 +13,11 @@ import typer
 from credalchain._utils.files import atomic_write
 from credalchain._utils.text import plural, table_size, visible
 from credalchain.cli import options as o
+from credalchain.cli import tables
 from credalchain.cli.console import note, print_json, print_table, read_model, stdout
-from credalchain.cli.tables import (
-    check_not_replaced,
-    described,
-    every_few,
-    inner_classifiers,
-    load_table,
-    pick_columns,
-)
 from credalchain.columns import Feature, TablePreparer, describe_labels
 from credalchain.datasets import MULAN, load_mulan
-from credalchain.datasets.registry import DataUnavailableError, mulan_files
+from credalchain.datasets.registry import DataUnavailableError, is_dataset_name, mulan_files
 from credalchain.joint.forest import CredalJointForest
 from credalchain.model_files import read_about
 from credalchain.model_selection import unwrap
@@ -34,7 +27,7 @@ _MAX_PARTS, _MAX_SHOWN = 3, 24  # numbers, and characters of a cell, in an examp
 
 
 @o.with_options
-def describe(data: str, *, json: bool = False, page: str = "", table: o.LabelOptions) -> None:
+def describe(data: str, *, json: bool = False, page: str = "", table: tables.LabelOptions) -> None:
     """Show what is understood of each column of a table, and what fit does with it.
 
     Example: `credalchain describe songs.csv --labels rock,pop,folk`
@@ -46,16 +39,15 @@ def describe(data: str, *, json: bool = False, page: str = "", table: o.LabelOpt
     """
     if page and Path(page).suffix.lower() != ".html":
         raise ValueError(f"--page {page}: the name must end in .html.")
-    if table.labels:
+    if table.labels or is_dataset_name(data):
         X, Y = table.read(data)
     else:
-        X, known = load_table(data)
-        X = X.drop(columns=pick_columns(X, table.drop, "--drop"))
-        X, Y = X.drop(columns=known), X[known]
+        X, _ = tables.load_table(data)
+        X, Y = X.drop(columns=tables.pick_columns(X, table.drop, "--drop")), X[[]]
     if page:
-        check_not_replaced(page, data)
+        tables.check_not_replaced(page, data)
         _write_page(pd.concat([Y, X], axis=1), page, title=data)
-    features = described(X, **table.reading)
+    features = table.describe(X)
     examples = _examples(X, features)
     labels = describe_labels(Y) if Y.shape[1] else []
     if json:
@@ -80,21 +72,25 @@ def describe(data: str, *, json: bool = False, page: str = "", table: o.LabelOpt
 def _examples(X: pd.DataFrame, features: list[Feature]) -> list[str]:
     """Return what becomes of a cell of each column, such as "3.1.24 → year 2024, month 1, ..."."""
     used = [feature for feature in features if not feature.left_out]
-    table = X[[feature.name for feature in used]].iloc[every_few(len(X))]
+    table = X[[feature.name for feature in used]].iloc[tables.every_few(len(X))]
     made = TablePreparer(used).fit_transform(table)
-    return ["left out" if f.left_out else _example(f.name, table[f.name], made) for f in features]
+    return ["left out" if f.left_out else _example(f, table[f.name], made) for f in features]
 
 
-def _example(name: str, cells: pd.Series, made: pd.DataFrame) -> str:
-    row = int(cells.notna().to_numpy().argmax())
+def _example(feature: Feature, cells: pd.Series, made: pd.DataFrame) -> str:
+    name = feature.name
+    row = int((cells.notna() & ~cells.isin(feature.absent)).to_numpy().argmax())
     before = _short(cells.iloc[row])
     if name in made.columns:
         after = _short(made[name].iloc[row])
         return before if before == after else f"{before} → {after}"
     parts = [column for column in made.columns if column.startswith(f"{name}: ")]
-    some = [f"{part.removeprefix(f'{name}: ')} {_short(made[part].iloc[row])}" for part in parts]
-    more = f", ... ({len(parts)} numbers)" if len(parts) > _MAX_PARTS else ""
-    return f"{before} → {', '.join(some[:_MAX_PARTS])}{more}"
+    if feature.kind == "many categories":
+        return f"{before} → {len(parts)} numbers from its letters"
+    shown = [part for part in parts if feature.kind != "text" or made[part].iloc[row]]
+    some = [f"{part.removeprefix(f'{name}: ')} {_short(made[part].iloc[row])}" for part in shown]
+    more = [f"... ({len(parts)} numbers)"] * (len(parts) > _MAX_PARTS)
+    return f"{before} → {', '.join(some[:_MAX_PARTS] + more)}"
 
 
 def _short(cell: Any) -> str:
@@ -124,7 +120,7 @@ def info(model: str, *, json: bool = False) -> None:
         "classifier": " ".join(repr(classifier).split()),
         "features": names.tolist(),
         "labels": classifier.label_names_.tolist(),
-        **_learned(inner_classifiers(classifier)),
+        **_learned(tables.inner_classifiers(classifier)),
         "written by": f"credalchain {read_about(model)['version']}",
     }
     if json:

@@ -1,5 +1,6 @@
 """``credalchain evaluate``."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import repeat
@@ -18,8 +19,8 @@ from credalchain._utils.text import plural, table_size, with_spread
 from credalchain.chains.interface import fitted_folds
 from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
+from credalchain.cli import tables
 from credalchain.cli.console import note, print_json, print_table, stdout
-from credalchain.cli.tables import LabelledChunks, every_few, fit_chunks, reads_chunked
 from credalchain.labels import as_labels, both_answers_seen
 from credalchain.metrics.report import report_of_counts
 from credalchain.model_selection import group_folds, predict_along, row_groups, unwrap
@@ -42,7 +43,7 @@ def evaluate(
     reward: str = "",
     summary: bool = False,
     json: bool = False,
-    table: o.LearningOptions,
+    table: tables.LearningOptions,
     options: o.ClassifierOptions,
 ) -> None:
     """Cross-validate on a table: measures at degrees of caution.
@@ -65,18 +66,17 @@ def evaluate(
     values = np.atleast_1d(o.parse_numbers(text, f"--{parameter}")).tolist() if text else []
     classifier, given = o.build_classifier(options, over_scores=bool(table.scores)), None
     folded: Iterable[tuple[Any, Parts]]
-    if reads_chunked(data, classifier, table.whole):
-        chunks = table.chunks(data)
+    if tables.reads_chunked(data, classifier, table.whole):
+        chunks = tables.LabelledChunks(data, table)
         X, Y, features = chunks.sample(o.sample_size(options))
         n_rows = chunks.n_rows
         model = o.build_model(classifier, features, options)
         folded = _fold_chunks(model, chunks, X, Y, folds, options.seed)
-        X, Y = X[every_few(len(X))], Y[every_few(len(Y))]
+        X, Y = X[tables.every_few(len(X))], Y[tables.every_few(len(Y))]
     else:
         X, Y = table.read(data)
-        X, given = table.take_groups(X)
         n_rows = len(X)
-        X, features = table.features(X, Y)
+        X, features, given = table.features(X, Y)
         model = o.build_model(classifier, features, options)
         if len(X) < folds:
             raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
@@ -125,7 +125,7 @@ def evaluate(
 
 
 def _fold_chunks(
-    model: Any, chunks: LabelledChunks, X: Any, Y: Any, folds: int, seed: int
+    model: Any, chunks: tables.LabelledChunks, X: Any, Y: Any, folds: int, seed: int
 ) -> Iterator[tuple[Any, Parts]]:
     """Yield a fitted model for each fold, and the rows on which it is tested.
 
@@ -151,7 +151,7 @@ def _fold_chunks(
     fold_of_sample = np.array([fold_of_rows(number, 1)[0] for number in X.index])
     for fold in track(range(folds), "folds", folds):
         others, train = fold_of_sample != fold, partial(rows, fold, tested=False)
-        fitted = fit_chunks(clone(model), train, X[others], Y[others])
+        fitted = tables.fit_chunks(clone(model), train, X[others], Y[others])
         yield fitted, ((X, Y) for X, Y, _ in rows(fold, tested=True))
 
 
@@ -172,7 +172,7 @@ def _cross_validate(
     reliability: dict[float, metrics.IntervalReliability] = {}
     every = slice(None)
     for fitted, parts in folded:
-        tallies: dict[tuple[str, float], metrics.Tally] = {}
+        tallies = defaultdict[tuple[str, float], list[metrics.Tally]](list)
         for X, labels in parts:
             final, Z = unwrap(fitted, X)
             path = predict_along(final, Z, values, metrics.DEFAULT_MEASURES)
@@ -186,16 +186,16 @@ def _cross_validate(
                     ("bounds", metrics.resolved_labels(bounds), every),
                     ("completeness", answers, counted),
                 ):
-                    before = [tallies[kind, value]] if (kind, value) in tallies else []
-                    new = metrics.tally(truth[:, columns], np.asarray(predicted)[:, columns])
-                    tallies[kind, value] = metrics.pooled([*before, new])
+                    of_part = metrics.tally(truth[:, columns], np.asarray(predicted)[:, columns])
+                    tallies[kind, value].append(of_part)
+        pooled = {key: metrics.pooled(found) for key, found in tallies.items()}
         for value in values:
-            counts = tallies["partial", value].by_label
+            counts = pooled["partial", value].by_label
             cells[value] = cells[value] + counts if value in cells else counts
         for name, measure in metrics.DEFAULT_MEASURES.items():
             assert measure.of_tally is not None  # as a test holds for all that are shown
             kind = name if name == "completeness" else measure.needs
-            scores += [(name, v, float(measure.of_tally(tallies[kind, v]))) for v in values]
+            scores += [(name, v, float(measure.of_tally(pooled[kind, v]))) for v in values]
     frame = pd.DataFrame(scores, columns=["measure", "value", "score"])
     by_value: Any = {
         value: part.groupby("measure", sort=False)["score"].agg(["mean", "std"])

@@ -10,15 +10,9 @@ from credalchain._utils.files import check_folder
 from credalchain._utils.progress import Progress
 from credalchain._utils.text import plural, table_size
 from credalchain.cli import options as o
+from credalchain.cli import tables
 from credalchain.cli.console import note
 from credalchain.cli.promise import read_promise
-from credalchain.cli.tables import (
-    check_not_replaced,
-    every_few,
-    fit_chunks,
-    load_table,
-    reads_chunked,
-)
 from credalchain.model_files import save_model, untrusted_types
 from credalchain.model_selection import unwrap
 from credalchain.promises.caution import MIN_ROWS, choose_cautions
@@ -44,7 +38,7 @@ def fit(
     sample: Annotated[int | None, typer.Option(min=1)] = None,
     missing: str = "ignorable",
     answers: str = "",
-    table: o.LearningOptions,
+    table: tables.LearningOptions,
     options: o.ClassifierOptions,
 ) -> None:
     """Learn from a table with labels and write a model file.
@@ -99,7 +93,7 @@ def fit(
         raise ValueError(
             f"--out {out}: a model file cannot end like a table; use another ending, or none."
         )
-    check_not_replaced(out, data, *filter(None, [answers]))
+    tables.check_not_replaced(out, data, *filter(None, [answers]))
     check_folder(Path(out))
     if answers and data == "-":
         raise ValueError("--answers is for data in a file, not from stdin.")
@@ -107,14 +101,14 @@ def fit(
         raise ValueError("--answers and --groups: reviewed rows have no group; give one of them.")
     whole = "--answers" if answers else table.whole or ("--promise" if promise else "")
     chooses = not promise and not options.caution
-    group_of, chosen, original = None, "", None
-    chunks = table.chunks(data) if reads_chunked(data, classifier, whole) else None
-    if chunks is not None:  # columns and caution are chosen by a sample of rows
+    group_of, chosen, original, chunks = None, "", None, None
+    if tables.reads_chunked(data, classifier, whole):
+        chunks = tables.LabelledChunks(data, table)  # columns, caution: chosen by a sample of rows
         X, Y, features = chunks.sample(sample or o.sample_size(options))
     else:
         X, Y = table.read(data)
         if answers:  # what people answered on the review page
-            cells = load_table(data)[0].drop(columns=Y.columns, errors="ignore")
+            cells = tables.load_table(data)[0].drop(columns=Y.columns, errors="ignore")
             with AnswerStore(answers, create=False) as store:
                 keys = row_keys(cells, store.version)
                 reviewed = add_answers(X, Y, keys, store)
@@ -129,8 +123,7 @@ def fit(
                     f"{answers}: {plural(reviewed.n_blind, 'row')} answered without suggestions "
                     "may be drawn for calibration"
                 )
-        X, group_of = table.take_groups(X)
-        X, features = table.features(X, Y)
+        X, features, group_of = table.features(X, Y)
     model = o.build_model(classifier, features, options)
     n_rows = len(X) if chunks is None else chunks.n_rows
     if options.method == "recommended" and options.trees is None and not table.scores:
@@ -138,7 +131,7 @@ def fit(
     words = "steps (choose caution, fit)" if chooses else "steps"
     with o.forests_kept(), Progress(words, 1 + chooses) as steps:
         if chooses:
-            some = slice(None) if chunks is None else every_few(len(X))
+            some = slice(None) if chunks is None else tables.every_few(len(X))
             rows = X[some], Y[some], n_rows
             chosen = _choose_caution(model, *rows, answered, options.seed, group_of)
         steps(int(chooses))
@@ -154,7 +147,7 @@ def fit(
             )
             model.fit(X, Y, groups=group_of, original_labels=original)
         elif chunks is not None:
-            model = fit_chunks(model, chunks, X, Y, sample)
+            model = tables.fit_chunks(model, chunks, X, Y, sample)
         else:
             model.fit(X, Y)
     classifier, _ = unwrap(model)

@@ -1,6 +1,5 @@
 """Options that several commands share, and the classifier they describe."""
 
-import codecs
 import inspect
 import os
 import re
@@ -11,13 +10,12 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
-import numpy as np
 import typer
 from joblib import effective_n_jobs
 from sklearn.pipeline import make_pipeline
 
 from credalchain._utils.text import plural
-from credalchain._utils.validation import check_n_jobs
+from credalchain._utils.validation import check_choice, check_n_jobs
 from credalchain._version import __version__
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
 from credalchain.chains.ensemble import CredalChainEnsemble
@@ -28,15 +26,8 @@ from credalchain.chains.strategies import branching
 from credalchain.chains.wrapper import CredalWrapper
 from credalchain.chunks import trees
 from credalchain.cli.console import note
-from credalchain.cli.tables import (
-    LabelledChunks,
-    pick_columns,
-    pick_scores,
-    read_labelled,
-    usable_features,
-)
 from credalchain.columns import Feature, TablePreparer
-from credalchain.datasets.files import reading_as
+from credalchain.datasets.files import Reading, reading_as
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.growing import default_forest_regressor, forecast_fit, grown_forests
@@ -47,8 +38,6 @@ from credalchain.promises.calibration import best_loss
 from credalchain.promises.risks import RISKS
 
 _CACHE_BYTES = 2**30  # of forests that are kept, when a command starts
-_BASES = "naive, forest or wrapper"
-_METHODS = "chain, relevance, ensemble, joint or recommended"
 CALIBRATION = 0.3
 _COMMON = {
     "data": "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; "
@@ -186,159 +175,6 @@ class ClassifierOptions:
         return {name: value for name, value in values.items() if value is not None}
 
 
-@dataclass(frozen=True)
-class LabelOptions:
-    """The options that say which columns of a table are labels, and what the others hold.
-
-    Attributes
-    ----------
-    labels
-        The label columns: names separated by commas, first:N or last:N; for ARFF also xml, the
-        name of such a file, or meka. Cells are 0, 1, yes, no, true, false, and empty or ? for
-        missing. May be repeated.
-    drop
-        Columns to leave out.
-    keep
-        Columns to learn from though they hold identifiers or are the same in all rows.
-    text
-        Columns to learn from by their words.
-    na
-        A cell that means 'missing', such as k.A. May be repeated.
-    decimal
-        The decimal mark of numbers, . or a comma.
-    thousands
-        What separates thousands, such as a comma, a point or a space.
-    tag_separator
-        --labels is one column of tags with this between them, such as ';': a label for each.
-    case_sensitive
-        Keep tags apart that differ in capitals only.
-    """
-
-    labels: list[str] = field(default_factory=list)
-    drop: str = ""
-    keep: str = ""
-    text: str = ""
-    na: list[str] = field(default_factory=list)
-    decimal: str = ""
-    thousands: str = ""
-    tag_separator: str = ""
-    case_sensitive: bool = False
-
-    def read(self, data: str) -> tuple[Any, Any]:
-        """Read the columns and the labels of a table."""
-        return read_labelled(data, self.labels, self.drop, self.tag_separator, self.case_sensitive)
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How columns of features are described."""
-        if len(self.thousands) > 1 or self.thousands.isdigit():
-            raise ValueError(f"--thousands must be one mark, got {self.thousands!r}.")
-        if self.thousands and self.thousands == self.decimal:
-            raise ValueError(f"--decimal and --thousands must differ, got {self.decimal!r}.")
-        marks = {"decimal": self.decimal, "thousands": self.thousands}
-        return {"keep": self.keep, "texts": self.text, "na": self.na, **marks}
-
-
-@dataclass(frozen=True)
-class LearningOptions(LabelOptions):
-    """The same, and what else rows are used for.
-
-    Attributes
-    ----------
-    scores
-        Columns that hold the scores of a model, probabilities or log-odds, for rows it was not
-        fitted on: 'p_*' if they are named by label, or names in the order of the labels. Nothing
-        else is learned from.
-    groups
-        The column that says which rows belong together, such as a patient; it is no feature. If
-        not given, equal rows with the same labels do; none: no rows do.
-    """
-
-    scores: str = ""
-    groups: str = ""
-
-    @property
-    def whole(self) -> str:
-        """The option that needs all rows in memory, "" if there is none."""
-        options = {
-            "--tag-separator": self.tag_separator,
-            "--groups": self.groups,
-            "--scores": self.scores,
-        }
-        return next((name for name, value in options.items() if value), "")
-
-    def chunks(self, data: str) -> LabelledChunks:
-        """Return the features and labels of a table in chunks."""
-        return LabelledChunks(data, self.labels, self.drop, self.reading)
-
-    def features(self, X: Any, Y: Any) -> tuple[Any, list[Feature]]:
-        """Return the columns to learn from and what they hold, with notes about them."""
-        if not self.scores:
-            return usable_features(X, Y, **self.reading)
-        for name in ("keep", "text"):
-            if getattr(self, name):
-                raise ValueError(f"--{name} and --scores both say what to learn from: give one.")
-        return pick_scores(X, self.scores, list(Y.columns)), []
-
-    def take_groups(self, X: Any) -> tuple[Any, Any]:
-        """Return the other columns, and the one that ``--groups`` names; None if none is."""
-        if not self.groups:
-            return X, None
-        if self.groups == "none" and "none" not in X.columns:
-            return X, np.arange(len(X))
-        names = pick_columns(X, self.groups, "--groups")
-        if len(names) != 1:
-            raise ValueError(f"--groups must name one column, got {self.groups!r}.")
-        return X.drop(columns=names), X[names[0]]
-
-
-@dataclass(frozen=True)
-class _TextOptions:
-    """The options that say how text files are read.
-
-    Attributes
-    ----------
-    sep
-        Separator of a text file; tab for a tab.
-    decimal
-        The decimal mark of numbers, . or a comma.
-    encoding
-        Encoding of a text file, such as latin-1.
-    yes, no
-        A word for this answer in cells of labels, such as ja or nein. May be repeated.
-    na
-        A cell that means 'missing', such as k.A. May be repeated.
-    """
-
-    sep: str = ""
-    decimal: str = ""
-    encoding: str = ""
-    yes: list[str] = field(default_factory=list)
-    no: list[str] = field(default_factory=list)
-    na: list[str] = field(default_factory=list)
-
-    def dialect(self) -> tuple[str, str, str, dict[str, int | None]]:
-        """Return separator, decimal mark and encoding, "" where not given, and words of labels."""
-        separator = {"tab": "\t", "\\t": "\t"}.get(self.sep, self.sep)
-        if len(separator) > 1 or separator in ("\n", "\r", '"'):
-            raise ValueError(f"--sep must be one character, or tab, got {self.sep!r}.")
-        if self.decimal not in ("", ".", ","):
-            raise ValueError(f"--decimal must be . or a comma, got {self.decimal!r}.")
-        if self.decimal and self.decimal == separator:
-            raise ValueError(f"--sep and --decimal must differ, got {separator!r} for both.")
-        try:
-            name = codecs.lookup(self.encoding).name if self.encoding else ""
-        except LookupError:
-            raise ValueError(f"--encoding: there is no encoding {self.encoding!r}.") from None
-        given = {"yes": (self.yes, 1), "no": (self.no, 0), "na": (self.na, None)}
-        words: dict[str, int | None] = {}
-        for option, (texts, value) in given.items():
-            for word in (text.strip().lower() for text in texts):
-                if words.setdefault(word, value) != value:
-                    raise ValueError(f"--{option}: {word!r} cannot mean two things.")
-        return separator, self.decimal, "utf-8-sig" if name == "utf-8" else name, words
-
-
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command of a function that reads tables.
 
@@ -356,7 +192,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         for p in declared.values()
     ]
     added: set[str] = set()
-    for group in (*groups.values(), _TextOptions):
+    for group in (*groups.values(), Reading):
         _, words = _documentation(*reversed(group.__mro__[:-1]))
         new = [option for option in fields(group) if option.name not in {*declared, *added}]
         added |= {option.name for option in new}
@@ -376,7 +212,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         built = {name: build(group) for name, group in groups.items()}
         if "options" in built:
             built["options"] = built["options"].resolved(given)
-        with reading_as(*build(_TextOptions).dialect()):
+        with reading_as(build(Reading)):
             command(**{name: arguments[name] for name in declared}, **built)
 
     run.__doc__ = text
@@ -497,8 +333,7 @@ def build_classifier(
             constraints=options.constraint,
             random_state=options.seed,
         )
-    if options.method not in (*_CHAINS, *_JOINT):
-        raise ValueError(f"--method must be {_METHODS}, got {options.method!r}.")
+    check_choice("--method", options.method, (*_CHAINS, *_JOINT))
     base = _build_base(options)
     common["threshold"] = parse_numbers(options.threshold, "--threshold")
     if not options.is_joint:
@@ -542,8 +377,7 @@ def _build_base(options: ClassifierOptions) -> Any:
     if options.base == "forest":
         trees = options.trees
         return CredalForest(None if trees is None else default_forest_classifier(trees))
-    if options.base != "wrapper":
-        raise ValueError(f"--base must be {_BASES}, got {options.base!r}.")
+    check_choice("--base", options.base, ("naive", "forest", "wrapper"))
     if not options.estimator:
         return CredalWrapper(None)
     from credalchain.studies.study_file import estimator_class

@@ -75,8 +75,7 @@ def predict(
                 features = tables.features_for(fitted, frame, name or data)
                 known_columns = [name for name in labels if name in frame.columns]
                 if known != "all":
-                    known_columns = tables.pick_columns(frame, known, "--known")
-                    _check_labels(known_columns, labels, "--known")
+                    known_columns = tables.pick_names(known_columns, known, "--known", "label")
                 kept = tables.pick_columns(frame, keep, "--keep")
                 extra = [c for c in frame.columns if c not in {*features.columns, *labels, *kept}]
                 if extra and n_rows == 0:
@@ -151,13 +150,6 @@ def _infer_overrides(classifier: Any, **options: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name != "threshold"}
 
 
-def _check_labels(names: list[str], labels: list[str], option: str) -> None:
-    for name in names:
-        if name not in labels:
-            known = tables.shorten_names(labels)
-            raise ValueError(f"{option}: there is no label {name!r}; the labels are {known}.")
-
-
 @o.with_options
 def explain(
     model: str,
@@ -198,10 +190,7 @@ def explain(
     names = classifier.label_names_.tolist()
     selection: dict[str, Any] = {"max_labels": None if labels == "all" else _MAX_LABELS}
     if labels not in ("", "all"):
-        selection = {
-            "labels": [labels] if labels in names else tables.split_names(labels, "--labels")
-        }
-        _check_labels(selection["labels"], names, "--labels")
+        selection = {"labels": tables.pick_names(names, labels, "--labels", "label")}
     explanation = explain_row(fitted, features, **chosen, **selection)
     if json:
         console.print_json(explanation.to_dict())

@@ -58,7 +58,7 @@ def tune(
     calibration: float = o.CALIBRATION,
     picture: str = "",
     json: bool = False,
-    table: o.LearningOptions,
+    table: tables.LearningOptions,
     options: o.ClassifierOptions,
 ) -> None:
     """Show how many labels are answered at each level of a promised risk.
@@ -78,8 +78,7 @@ def tune(
         console.check_picture(picture)
     classifier = o.build_classifier(options, over_scores=bool(table.scores), risks=[name])
     X, Y = table.read(data)
-    X, group_of = table.take_groups(X)
-    X, features = table.features(X, Y)
+    X, features, group_of = table.features(X, Y)
     console.note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
     with o.forests_kept():
         curve = promise_curve(

@@ -2,13 +2,12 @@
 
 import contextlib
 import difflib
-import fnmatch
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from glob import glob, has_magic
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from credalchain.columns import (
 )
 from credalchain.datasets import files as readers
 from credalchain.datasets import load, read_file, read_mulan
-from credalchain.datasets.files import COMPRESSED, PARQUET, TEXT, table_ending
+from credalchain.datasets.files import COMPRESSED, PARQUET, READING, TEXT, table_ending
 from credalchain.datasets.registry import is_dataset_name
 from credalchain.model_selection import unwrap
 from credalchain.promises.classifier import PromisedClassifier
@@ -41,7 +40,6 @@ _LARGE_BYTES = 512 * 2**20  # of a source that is read in chunks without being a
 _MAX_UNPACKED_FACTOR = 8  # how many times as large a compressed file may become
 _MAX_NOTES = 5
 _MANY_TAGS = 20
-_ARFF_LABELS = (["xml"], ["meka"])  # labels that the file, or the file beside it, names
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -66,8 +64,8 @@ def load_table(
         )
     frames = [frame for _, frame in read_chunks(source, text_columns, rows=None)]
     table = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
-    mixed = [name for name in table.columns if len(frames) > 1 and _is_mixed(table[name])]
-    if mixed and not set(mixed) <= set(text_columns):
+    mixed = _mixed_columns(map(_kinds_of, frames)) if len(frames) > 1 else []
+    if not set(mixed) <= set(text_columns):
         return load_table(source, text_columns=[*text_columns, *mixed])
     return readers.check_frame(table, "stdin" if source == "-" else source), []
 
@@ -150,10 +148,9 @@ def table_files(source: str) -> list[Path]:
         if not files:
             raise FileNotFoundError(f"there is no file {source}.")
         return files
-    found = (file for file in path.rglob("*") if table_ending(file) in (*TEXT, *PARQUET))
-    names = ((file, file.relative_to(path).parts) for file in found if file.is_file())
-    shown = [file for file, parts in names if not any(part.startswith(".") for part in parts)]
-    files = sorted(shown, key=_natural)
+    inside = map(Path, glob(f"{escape(source)}/**", recursive=True))  # without hidden files
+    files = [file for file in inside if file.is_file() and table_ending(file) in (*TEXT, *PARQUET)]
+    files = sorted(files, key=_natural)
     folders = sorted({file.parent for file in files} - {path})
     if folders:
         raise ValueError(
@@ -172,68 +169,184 @@ def _natural(path: Path) -> list[tuple[int, int, str]]:
 
 
 def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Without ``--labels`` (new rows to predict) no attribute is taken for a label."""
-    columns = readers.attribute_names(path)
-    wanted: str | Sequence[str] = labels
-    if list(labels) in _ARFF_LABELS:
-        wanted = labels[0]
-    elif len(labels) == 1 and labels[0].lower().endswith(".xml"):
-        here, beside = Path(labels[0]), path.with_name(Path(labels[0]).name)
-        data = read_mulan(path, here if here.is_file() else beside)
-        return data.to_frame()[columns], data.label_names
-    elif labels:
-        wanted = pick_labels(pd.DataFrame(columns=pd.Index(columns)), labels, [])
-    data = read_file(path, wanted)
-    return data.to_frame()[columns], data.label_names  # columns where the file has them
+    """Read an ARFF file, and the names of its labels if a file says which they are."""
+    if not _are_in_a_file(labels):
+        return read_file(path, []).to_frame(), []
+    if labels[0].lower().endswith(".xml"):
+        here = Path(labels[0])
+        data = read_mulan(path, here if here.is_file() else path.with_name(here.name))
+    else:
+        data = read_file(path, labels[0])
+    return data.to_frame(), data.label_names
+
+
+def _are_in_a_file(labels: Sequence[str]) -> bool:
+    """Whether the ARFF file, or an XML file beside it, names the labels."""
+    return len(labels) == 1 and (labels[0] in ("xml", "meka") or labels[0].lower().endswith(".xml"))
 
 
 # -- labels and features ----------------------------------------------------------------------
 
 
-def read_labelled(
-    source: str, labels: Sequence[str], drop: str, tag_separator: str, case_sensitive: bool
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read the columns and the labels of a table, from ``--labels`` and ``--drop``.
+@dataclass(frozen=True)
+class LabelOptions:
+    """The options that say which columns of a table are labels, and what the others hold.
 
-    With a ``tag_separator``, the one column of labels holds the names of those that are yes.
+    Attributes
+    ----------
+    labels
+        The label columns: names separated by commas, first:N or last:N; for ARFF also xml, the
+        name of such a file, or meka. Cells are 0, 1, yes, no, true, false, and empty or ? for
+        missing. May be repeated.
+    drop
+        Columns to leave out.
+    keep
+        Columns to learn from though they hold identifiers or are the same in all rows.
+    text
+        Columns to learn from by their words.
+    tag_separator
+        --labels is one column of tags with this between them, such as ';': a label for each.
+    case_sensitive
+        Keep tags apart that differ in capitals only.
     """
-    frame, known = load_table(source, labels)
-    names = pick_labels(frame, labels, known)
-    X = frame.drop(columns=[*names, *pick_columns(frame, drop, "--drop")])
-    if tag_separator:
-        if len(names) != 1:
-            shown = shorten_names(names)
-            raise ValueError(f"--tag-separator is for one column of tags, got {shown}.")
-        return X, split_tags(frame[names[0]], tag_separator, case_sensitive=case_sensitive)
-    if case_sensitive:
-        raise ValueError("--case-sensitive is for --tag-separator.")
-    try:
-        return X, readers.read_label_words(frame[names])
-    except ValueError as error:
-        if len(names) == 1 and frame[names[0]].astype(str).str.contains("[;|,]").any():
-            raise ValueError(f"{error} For a column of tags: --tag-separator.") from None
-        raise
+
+    labels: list[str] = field(default_factory=list)
+    drop: str = ""
+    keep: str = ""
+    text: str = ""
+    tag_separator: str = ""
+    case_sensitive: bool = False
+
+    def split(
+        self, frame: pd.DataFrame, known: Sequence[str] = ()
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the columns to learn from, and those of labels, as they are in the table."""
+        names = pick_labels(frame, self.labels, known)
+        dropped = pick_columns(frame, self.drop, "--drop")
+        return frame.drop(columns=[*names, *dropped]), frame[names]
+
+    def read(self, source: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Read the columns and the labels of a table."""
+        X, labels = self.split(*load_table(source, self.labels))
+        if self.tag_separator:
+            if labels.shape[1] != 1:
+                shown = shorten_names(list(labels.columns))
+                raise ValueError(f"--tag-separator is for one column of tags, got {shown}.")
+            tags = labels.iloc[:, 0]
+            return X, split_tags(tags, self.tag_separator, case_sensitive=self.case_sensitive)
+        if self.case_sensitive:
+            raise ValueError("--case-sensitive is for --tag-separator.")
+        try:
+            return X, readers.read_label_words(labels)
+        except ValueError as error:
+            if labels.shape[1] == 1 and labels.iloc[:, 0].astype(str).str.contains("[;|,]").any():
+                raise ValueError(f"{error} For a column of tags: --tag-separator.") from None
+            raise
+
+    def describe(self, X: pd.DataFrame) -> list[Feature]:
+        """Describe columns, with what ``--keep`` and ``--text`` say of them."""
+        kept, texts = pick_columns(X, self.keep, "--keep"), pick_columns(X, self.text, "--text")
+        numbers = [name for name in texts if X[name].dtype.kind in "biuf"]
+        if numbers:
+            raise ValueError(f"--text: column {numbers[0]!r} holds numbers, not texts.")
+        reading = READING.get()
+        marks = {"decimal": reading.decimal, "thousands": reading.thousands}
+        features = describe_features(X, na=reading.na, **marks)
+        features = [replace(f, left_out="") if f.name in {*kept, *texts} else f for f in features]
+        plain: dict[str, Any] = {"kind": "text", "note": "", "number_format": None, "absent": ()}
+        return [replace(f, **plain) if f.name in texts else f for f in features]
 
 
-def usable_features(
-    X: pd.DataFrame, Y: pd.DataFrame, *, keep: str, texts: str, **reading: Any
-) -> tuple[pd.DataFrame, list[Feature]]:
-    """Return the columns to learn from, and what they hold, with notes about those to think about.
+@dataclass(frozen=True)
+class LearningOptions(LabelOptions):
+    """The same, and what else rows are used for.
 
-    Identifiers, constant and empty columns are left out, except those that ``--keep`` names.
-    ``reading`` is handed to :func:`describe_features`.
+    Attributes
+    ----------
+    scores
+        Columns that hold the scores of a model, probabilities or log-odds, for rows it was not
+        fitted on: 'p_*' if they are named by label, or names in the order of the labels. Nothing
+        else is learned from.
+    groups
+        The column that says which rows belong together, such as a patient; it is no feature. If
+        not given, equal rows with the same labels do; none: no rows do.
     """
-    features = described(X, keep=keep, texts=texts, **reading)
-    used = [feature for feature in features if not feature.left_out]
-    if not used:
-        raise ValueError(
-            "every column holds identifiers, or the same in all rows, so there is nothing to learn "
-            f"from ({shorten_names([f.name for f in features])}); --keep NAME takes one all the "
-            "same."
-        )
+
+    scores: str = ""
+    groups: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The option that needs all rows in memory, "" if there is none."""
+        options = {
+            "--tag-separator": self.tag_separator,
+            "--groups": self.groups,
+            "--scores": self.scores,
+        }
+        return next((name for name, value in options.items() if value), "")
+
+    def features(self, X: pd.DataFrame, Y: pd.DataFrame) -> tuple[pd.DataFrame, list[Feature], Any]:
+        """Return the columns to learn from, what they hold, and the groups of rows, if given.
+
+        Identifiers, constant and empty columns are left out, except those that ``--keep`` names.
+        Notes say what was found without being asked.
+        """
+        groups: Any = None
+        if self.groups == "none" and "none" not in X.columns:
+            groups = np.arange(len(X))
+        elif self.groups:
+            names = pick_columns(X, self.groups, "--groups")
+            if len(names) != 1:
+                raise ValueError(f"--groups must name one column, got {self.groups!r}.")
+            X, groups = X.drop(columns=names), X[names[0]]
+        if self.scores:
+            return self._pick_scores(X, list(Y.columns)), [], groups
+        features = self.describe(X)
+        used = [feature for feature in features if not feature.left_out]
+        if not used:
+            raise ValueError(
+                "every column holds identifiers, or the same in all rows, so there is nothing to "
+                f"learn from ({shorten_names(list(X.columns))}); --keep NAME takes one all the "
+                "same."
+            )
+        _note_what_was_found(features, Y)
+        return X[[feature.name for feature in used]], used, groups
+
+    def _pick_scores(self, X: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
+        """Return the columns of scores in the order of the labels."""
+        for name in ("keep", "text"):
+            if getattr(self, name):
+                raise ValueError(f"--{name} and --scores both say what to learn from: give one.")
+        by_label = "*" in self.scores
+        specs = [self.scores.replace("*", label) for label in labels] if by_label else [self.scores]
+        names = [name for spec in specs for name in pick_columns(X, spec, "--scores")]
+        if len(names) != len(labels) or len(set(names)) < len(names):
+            raise ValueError(
+                f"--scores {self.scores}: {text.plural(len(labels), 'label')} need as many "
+                f"different columns, got {shorten_names(names)}."
+            )
+        wrong = [name for name in names if X[name].dtype.kind not in "iuf" or X[name].isna().any()]
+        if wrong:
+            raise ValueError(f"--scores: column {wrong[0]!r} must hold a number in every row.")
+        if not by_label:
+            pairs = [f"{name} of {label}" for name, label in zip(names, labels, strict=True)]
+            note(f"note: scores by position: {shorten_names(pairs)}")
+        if X.shape[1] > len(names):
+            others = text.plural(X.shape[1] - len(names), "column")
+            note(f"note: {others} beside the scores not used")
+        return X[names]
+
+
+def _note_what_was_found(features: Sequence[Feature], Y: pd.DataFrame) -> None:
+    """Print what was found in columns and labels without being asked."""
+    noted = []
+    for feature in features:
+        about = feature.note
+        if feature.left_out:
+            about = f"{feature.left_out}; it is left out (--keep {feature.name!r} takes it)"
+        noted += [f"column {feature.name!r}: {about}"] * bool(about)
     labels = describe_labels(Y)
     constant = [label for label in labels if (label.n_yes == 0) != (label.n_no == 0)]
-    noted = [f"column {f.name!r}: {about}" for f in features if (about := _what_is_done(f))]
     noted += [f"label {label.name!r}: {label.note}" for label in constant]
     for words in noted[:_MAX_NOTES]:
         note(f"note: {words}")
@@ -245,60 +358,6 @@ def usable_features(
         )
     if len(noted) > _MAX_NOTES:
         note(f"note: and {len(noted) - _MAX_NOTES} more; see credalchain describe")
-    return X[[feature.name for feature in used]], used
-
-
-def described(X: pd.DataFrame, *, keep: str, texts: str, **reading: Any) -> list[Feature]:
-    """Describe columns, with what ``--keep`` and ``--text`` say of them."""
-    kept, as_text = (
-        pick_columns(X, spec, option) if spec else []
-        for spec, option in ((keep, "--keep"), (texts, "--text"))
-    )
-    numbers = [name for name in as_text if X[name].dtype.kind in "biuf"]
-    if numbers:
-        raise ValueError(f"--text: column {numbers[0]!r} holds numbers, not texts.")
-    features = describe_features(X, **reading)
-    features = [replace(f, left_out="") if f.name in {*kept, *as_text} else f for f in features]
-    plain: dict[str, Any] = {"kind": "text", "note": "", "number_format": None, "absent": ()}
-    return [replace(f, **plain) if f.name in as_text else f for f in features]
-
-
-def _what_is_done(feature: Feature) -> str:
-    """Return what was found in a column without being asked, or why it is left out."""
-    if feature.left_out:
-        return f"{feature.left_out}; it is left out (--keep {feature.name!r} takes it)"
-    return feature.note
-
-
-def pick_scores(X: pd.DataFrame, spec: str, labels: Sequence[str]) -> pd.DataFrame:
-    """Return the columns of scores in the order of the labels, from ``--scores``."""
-    by_label = [spec.replace("*", label) for label in labels]
-    if "*" not in spec or spec in X.columns:
-        names = pick_columns(X, spec, "--scores")
-    elif set(by_label) <= set(X.columns):
-        names = by_label
-    else:
-        names = fnmatch.filter(X.columns, spec)
-        matched = set(by_label) & set(names)
-        if matched:
-            lacking = next(name for name in by_label if name not in matched)
-            raise ValueError(f"--scores {spec}: there is no column {lacking!r}.")
-    if len(names) != len(labels):
-        raise ValueError(
-            f"--scores {spec}: {text.plural(len(labels), 'label')} need as many columns, got "
-            f"{len(names)} ({shorten_names(names) or 'none'})."
-        )
-    if len(set(names)) < len(names):
-        raise ValueError(f"--scores names a column twice: {shorten_names(names)}.")
-    wrong = [name for name in names if X[name].dtype.kind not in "iuf" or X[name].isna().any()]
-    if wrong:
-        raise ValueError(f"--scores: column {wrong[0]!r} must hold a number in every row.")
-    if names != by_label:
-        pairs = [f"{name} of {label}" for name, label in zip(names, labels, strict=True)]
-        note(f"note: scores by position: {shorten_names(pairs)}")
-    if X.shape[1] > len(names):
-        note(f"note: {text.plural(X.shape[1] - len(names), 'column')} beside the scores not used")
-    return X[names]
 
 
 def split_tags(
@@ -339,8 +398,7 @@ def split_tags(
 
 def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return label columns from ``--labels``: names, ``first:N`` or ``last:N``."""
-    is_xml = len(wanted) == 1 and wanted[0].lower().endswith(".xml")
-    if known and (not wanted or list(wanted) in _ARFF_LABELS or is_xml):
+    if known and (not wanted or _are_in_a_file(wanted)):
         return list(known)
     if not any(wanted):
         raise ValueError("say which columns are labels: --labels a,b,c or --labels last:6.")
@@ -364,25 +422,23 @@ def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]
 
 
 def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
-    """Columns from names separated by commas."""
-    if spec in frame.columns:  # a name may hold commas
+    """Return columns from names separated by commas."""
+    return pick_names(list(frame.columns), spec, option)
+
+
+def pick_names(known: Sequence[str], spec: str, option: str, noun: str = "column") -> list[str]:
+    """Return some of the known names, from names separated by commas; none of an empty text."""
+    if spec in known:  # a name may hold commas
         return [spec]
-    names = split_names(spec, option)
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
-        columns = list(frame.columns)
-        raise ValueError(
-            f"{option}: there is no column {missing[0]!r}{_did_you_mean(missing[0], columns)}; the "
-            f"columns are {shorten_names(columns)}."
-        )
-    return names
-
-
-def split_names(spec: str, option: str) -> list[str]:
-    """Names separated by commas; none only where the option is not given."""
     names = [name.strip() for name in spec.split(",") if name.strip()]
     if spec and not names:
         raise ValueError(f"{option} must be names separated by commas, got {spec!r}.")
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ValueError(
+            f"{option}: there is no {noun} {missing[0]!r}{_did_you_mean(missing[0], known)}; the "
+            f"{noun}s are {shorten_names(known)}."
+        )
     return names
 
 
@@ -404,10 +460,8 @@ class LabelledChunks:
     Columns that hold numbers in one chunk and texts in another are texts (``text_columns``).
     """
 
-    def __init__(
-        self, source: str, labels: Sequence[str], drop: str, reading: Mapping[str, Any]
-    ) -> None:
-        self.source, self.labels, self.drop, self.reading = source, labels, drop, reading
+    def __init__(self, source: str, table: LearningOptions) -> None:
+        self.source, self.table = source, table
         self.text_columns: list[str] = []
         self.left_out: list[str] = []
         self.n_rows = self.n_passes = 0
@@ -426,54 +480,48 @@ class LabelledChunks:
             )
             self.text_columns += mixed
             X, Y, _ = self._sample(size)
-        usable, features = usable_features(X, Y, **self.reading)
+        usable, features, _ = self.table.features(X, Y)
         self.left_out = [name for name in X.columns if name not in usable.columns]
         return usable, Y, features
 
     def _sample(self, size: int) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
         """Return sampled rows, and columns that do not hold the same in all chunks."""
-        first: Any = None
-        kinds: dict[str, str] = {}
-        mixed: list[str] = []
+        kept: Any = None
+        kinds: list[dict[str, str]] = []
         for columns, labels, name in self():
             hashes = row_hashes(self.n_rows - len(labels), len(labels))
-            if first is None:
-                first, X, Y, kept = columns, columns, labels, hashes
-            elif list(columns.columns) != list(first.columns):
-                seen, before = (shorten_names(list(some.columns)) for some in (columns, first))
+            kinds.append(_kinds_of(columns))
+            if self.in_parquet and _mixed_columns(kinds):
+                column = _mixed_columns(kinds)[0]
+                raise ValueError(f"{name}: column {column!r} has another type than before.")
+            if kept is None:
+                X, Y, kept = columns, labels, hashes
+            elif list(columns.columns) != list(X.columns):
+                seen, before = (shorten_names(list(some.columns)) for some in (columns, X))
                 raise ValueError(
                     f"{name}: it has the columns {seen}, and those before have {before}."
                 )
             else:
                 X, Y = pd.concat([X, columns]), pd.concat([Y, labels])
                 kept = np.concatenate([kept, hashes])
-            for column in columns.columns:
-                present = columns[column].dropna()
-                kind = pd.api.types.infer_dtype(present)
-                kind = kind if kind in ("string", "boolean") else "numbers"
-                if len(present) and kinds.setdefault(column, kind) != kind:
-                    if self.in_parquet:
-                        raise ValueError(f"{name}: column {column!r} has another type than before.")
-                    mixed.append(column)
             rows = smallest(kept, size)
             X, Y, kept = X.iloc[rows], Y.iloc[rows], kept[rows]
-        return X, Y, list(dict.fromkeys(mixed))
+        return X, Y, _mixed_columns(kinds)
 
     def __call__(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
         self.n_passes += 1
         what, total = f"pass {self.n_passes}, rows read", self.n_rows or None
         self.n_rows = 0
         for name, frame in read_rows(self.source, self.text_columns, what, total):
-            with naming_chunk_in_errors(name):
-                names = pick_labels(frame, self.labels, [])
-                dropped = pick_columns(frame, self.drop, "--drop")
-                labels = readers.read_label_words(frame[names])
-                for column in frame.columns:
-                    if frame[column].dtype.kind == "f" and np.isinf(frame[column]).any():
-                        raise ValueError(f"Input X contains infinity in column {column!r}.")
-            frame.index = labels.index = np.arange(self.n_rows, self.n_rows + len(frame))
+            frame.index = np.arange(self.n_rows, self.n_rows + len(frame))
             self.n_rows += len(frame)
-            yield frame.drop(columns=[*names, *dropped, *self.left_out]), labels, name
+            with naming_chunk_in_errors(name):
+                X, labels = self.table.split(frame)
+                Y = readers.read_label_words(labels)
+                for column in X.select_dtypes(np.floating):
+                    if np.isinf(X[column]).any():
+                        raise ValueError(f"Input X contains infinity in column {column!r}.")
+            yield X.drop(columns=self.left_out), Y, name
 
 
 def every_few(n_rows: int) -> slice:
@@ -499,10 +547,22 @@ def fit_chunks(
     return model
 
 
-def _is_mixed(column: pd.Series) -> bool:
-    """Whether it holds texts and something else besides."""
-    kinds = {isinstance(value, str) for value in column.dropna()} if column.dtype == object else ()
-    return len(kinds) > 1
+def _kinds_of(frame: pd.DataFrame) -> dict[str, str]:
+    """Return "string", "boolean" or "numbers" for each column that has values."""
+    found = {name: pd.api.types.infer_dtype(frame[name].dropna()) for name in frame.columns}
+    return {
+        name: kind if kind in ("string", "boolean") else "numbers"
+        for name, kind in found.items()
+        if kind != "empty"
+    }
+
+
+def _mixed_columns(kinds: Iterable[dict[str, str]]) -> list[str]:
+    """Return the columns that do not hold the same in all chunks."""
+    seen: dict[str, set[str]] = {}
+    for name, kind in (item for one in kinds for item in one.items()):
+        seen.setdefault(name, set()).add(kind)
+    return [name for name, found in seen.items() if len(found) > 1]
 
 
 # -- new rows for a model ----------------------------------------------------------------------
@@ -601,10 +661,7 @@ def table_writer(out: str) -> Iterator[Any]:
         try:
             table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
         except ValueError as error:  # a column of numbers that holds texts in this chunk
-            raise ValueError(
-                "its --keep columns do not fit to those of the chunks before in Parquet "
-                f"({error}); write a .csv."
-            ) from error
+            raise ValueError(f"--keep: a column has another type here ({error}).") from error
         writer = writer or stack.enter_context(pq.ParquetWriter(file, table.schema))
         writer.write_table(table)
 

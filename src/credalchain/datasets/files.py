@@ -5,6 +5,7 @@ Both come with the extra ``data``.
 """
 
 import bz2
+import codecs
 import contextlib
 import csv
 import gzip
@@ -16,7 +17,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from credalchain._utils.text import table_size
+from credalchain._utils.text import plural, table_size
 from credalchain._utils.validation import import_extra
 from credalchain.labels import LABEL_WORDS, MISSING, as_labels
 
@@ -139,8 +140,9 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _HEAD_BYTES = 2**18  # that tell the dialect of a text that is read in chunks
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _UNREADABLE = (ValueError, NotImplementedError, EOFError, OSError, lzma.LZMAError, zlib.error)
-_LINES = 50  # that tell the dialect
+_LINES, _TITLES = 50, 5  # that tell the dialect, and that may stand above the data
 _MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_NUMERIC = "+-0123456789"  # how numbers begin
 _DECIMAL = re.compile(r"[-+]?\d+([.,])\d+")
 
 _DATA = re.compile(r" *@data", re.IGNORECASE)  # as liac-arff recognizes it
@@ -387,11 +389,6 @@ def read_file(path: PathLike, labels: str | Sequence[str]) -> MultilabelDataset:
     return read_arff(path, labels) if is_arff else read_table(path, labels)
 
 
-def attribute_names(arff: PathLike) -> list[str]:
-    """Return the names of all attributes of an ARFF file, in its order."""
-    return [name for name, _ in _parse(Path(arff))["attributes"]]
-
-
 # -- text and Parquet ----------------------------------------------------------------------
 
 
@@ -465,12 +462,13 @@ def _text_frames(
     lines = head if is_all else head[: head.rfind(b"\n") + 1] or head
     encoding = _encoding_of(lines, shown)
     text = lines.decode(encoding, errors="ignore")
-    separator, decimal = _find_dialect(text, usual, shown)
+    separator, decimal, header = _find_dialect(text, usual, shown)
     with warnings.catch_warnings(), io.BytesIO(head) if rows is None else _open(source) as file:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            yield from pd.read_csv(
+            with pd.read_csv(
                 file,
+                header=header,
                 sep=separator,
                 decimal=decimal,
                 encoding=encoding,
@@ -479,9 +477,23 @@ def _text_frames(
                 dtype=dict.fromkeys(text_columns, str),
                 chunksize=rows,
                 iterator=True,
-            )
+            ) as frames:
+                yield from (_without_empty_rows(frame, shown) for frame in frames)
         except pd.errors.ParserWarning:
             raise ValueError("its rows have more cells than its header") from None
+
+
+def _without_empty_rows(frame: Any, source: str) -> Any:
+    """Return the rows that have a cell, and whole numbers as such, which empty rows make floats."""
+    is_empty = frame.isna().all(axis=1)
+    if not is_empty.any():
+        return frame
+    empty = plural(int(is_empty.sum()), "row")
+    warnings.warn(f"{source}: {empty} without any cell left out.", UserWarning, stacklevel=2)
+    frame = frame[~is_empty].reset_index(drop=True)
+    numbers = frame.select_dtypes(np.floating)
+    frame[numbers.columns] = numbers.apply(_pandas().to_numeric, downcast="integer")
+    return frame
 
 
 def _open(source: Any) -> Any:
@@ -497,28 +509,87 @@ def _open(source: Any) -> Any:
     return opener(source, "rb")
 
 
-_Words = dict[str, int | None]
-_dialect: ContextVar[tuple[str, str, str, _Words]] = ContextVar("dialect", default=("", "", "", {}))
+@dataclass(frozen=True)
+class Reading:
+    """How tables are read, as options of commands say; "" is to be found out.
+
+    Attributes
+    ----------
+    sep
+        Separator of a text file; tab for a tab.
+    decimal
+        The decimal mark of numbers, . or a comma.
+    thousands
+        What separates thousands, such as a comma, a point or a space.
+    encoding
+        Encoding of a text file, such as latin-1.
+    yes
+        A word for yes in cells of labels, such as ja. May be repeated.
+    no
+        A word for no in cells of labels, such as nein. May be repeated.
+    na
+        A cell that means 'missing', such as k.A. May be repeated.
+    """
+
+    sep: str = ""
+    decimal: str = ""
+    thousands: str = ""
+    encoding: str = ""
+    yes: list[str] = field(default_factory=list)
+    no: list[str] = field(default_factory=list)
+    na: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if len(self.separator) > 1 or self.separator in ("\n", "\r", '"'):
+            raise ValueError(f"--sep must be one character, or tab, got {self.sep!r}.")
+        if self.decimal not in ("", ".", ","):
+            raise ValueError(f"--decimal must be . or a comma, got {self.decimal!r}.")
+        if len(self.thousands) > 1 or self.thousands.isdigit():
+            raise ValueError(f"--thousands must be one mark, got {self.thousands!r}.")
+        for option, other in (("--sep", self.separator), ("--thousands", self.thousands)):
+            if self.decimal and self.decimal == other:
+                raise ValueError(f"{option} and --decimal must differ, got {other!r} for both.")
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError:
+            raise ValueError(f"--encoding: there is no encoding {self.encoding!r}.") from None
+        for word in {*_plain(self.yes)} & {*_plain(self.no)}:
+            raise ValueError(f"--yes and --no: {word!r} cannot mean both.")
+
+    @property
+    def separator(self) -> str:
+        """Return the separator as it stands in the file."""
+        return {"tab": "\t", "\\t": "\t"}.get(self.sep, self.sep)
+
+    @property
+    def words(self) -> dict[str, int | None]:
+        """What cells of labels mean besides yes, no and the like, in lower case."""
+        meanings = ((self.na, None), (self.no, 0), (self.yes, 1))
+        return {word: value for words, value in meanings for word in _plain(words)}
+
+
+def _plain(words: Sequence[str]) -> list[str]:
+    return [word.strip().lower() for word in words]
+
+
+READING: ContextVar[Reading] = ContextVar("READING", default=Reading())  # noqa: B039, it is frozen
 
 
 @contextlib.contextmanager
-def reading_as(separator: str, decimal: str, encoding: str, words: _Words) -> Iterator[None]:
-    """Read text files inside as the user says; "" is to be found out.
-
-    ``words`` are what labels hold besides yes, no and the like, in lower case.
-    """
-    token = _dialect.set((separator, decimal, encoding, words))
+def reading_as(reading: Reading) -> Iterator[None]:
+    """Read text files inside as the user says."""
+    token = READING.set(reading)
     try:
         yield
     finally:
-        _dialect.reset(token)
+        READING.reset(token)
 
 
 def _encoding_of(content: bytes, source: str) -> str:
     """Return the encoding: given, by the first bytes, UTF-8, or else Windows' western code."""
-    _, _, given, _ = _dialect.get()
+    given = READING.get().encoding
     if given:
-        return given
+        return "utf-8-sig" if codecs.lookup(given).name == "utf-8" else given
     for mark, name in _MARKS:
         if content.startswith(mark):
             return name
@@ -533,17 +604,19 @@ def _encoding_of(content: bytes, source: str) -> str:
     return "utf-8-sig"
 
 
-def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
-    """Return the separator and the decimal mark of a text.
+def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str, int]:
+    """Return the separator, the decimal mark, and which line of a text names the columns.
 
     As given; else the usual separator, unless only another one makes a table of the first lines.
     """
     if "\0" in text:
         raise ValueError("it is not text")
-    given, given_decimal, *_ = _dialect.get()
-    head = text.splitlines()[:_LINES]
+    given, given_decimal = READING.get().separator, READING.get().decimal
+    head = text.splitlines(keepends=True)[:_LINES]  # names may hold the end of a line
     marks = [given] if given else [usual, *_SEPARATORS]
     rows = {mark: list(filter(None, csv.reader(head, delimiter=mark))) for mark in marks}
+    header = {mark: _header_line(rows[mark]) for mark in marks}
+    rows = {mark: rows[mark][header[mark] :] for mark in marks}
     widths = {mark: {len(row) for row in rows[mark]} for mark in marks}
     whole = [mark for mark in marks if len(widths[mark]) == 1 and widths[mark] != {1}]
     separator = marks[0]
@@ -558,12 +631,30 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
         also = ", and numbers have a decimal comma" if decimal == "," else ""
         name = _SEPARATORS.get(separator, repr(separator))
         warnings.warn(f"{source}: cells are separated by {name}{also}.", UserWarning, stacklevel=2)
-    header = next(csv.reader(io.StringIO(text), delimiter=separator), [])
-    twice = [name for name in header if header.count(name) > 1]
+    names = rows[separator][0] if rows[separator] else []
+    if header[separator]:
+        also = f"{source}: what stands above the columns' names, {names[0]!r} ..., is left out."
+        warnings.warn(also, UserWarning, stacklevel=2)
+    twice = [name for name in names if name and names.count(name) > 1]
     if twice:
         also = f"{source}: two columns are called {twice[0]!r}; the second is {twice[0] + '.1'!r}."
         warnings.warn(also, UserWarning, stacklevel=2)
-    return separator, decimal
+    return separator, decimal, header[separator]
+
+
+def _header_line(rows: list[list[str]]) -> int:
+    """Return the line of the columns' names: the first, or the first full one after titles.
+
+    After titles and merged cells it is known by holding no number above a column of numbers.
+    """
+    width = max(map(len, rows), default=0)
+    for i, names in enumerate(rows[:_TITLES]):
+        if len(names) == width and all(names):
+            columns = [column for column in zip(*rows[i + 1 :], strict=False) if any(column)]
+            are_numbers = [all(cell[:1] in _NUMERIC for cell in column) for column in columns]
+            if i == 0 or (any(are_numbers) and not any(name[0] in _NUMERIC for name in names)):
+                return i
+    return 0
 
 
 def read_label_words(labels: Any) -> Any:
@@ -571,7 +662,7 @@ def read_label_words(labels: Any) -> Any:
 
     ``?``, -1 and empty cells are missing. Columns of numbers must hold 0, 1 and missing cells.
     """
-    *_, given = _dialect.get()
+    given = READING.get().words
     meanings = {**LABEL_WORDS, **given}
     result = labels.copy()
     for name in labels.columns:

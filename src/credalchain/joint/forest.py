@@ -263,7 +263,7 @@ class CredalJointForest(CredalClassifier):
     def _fit_model(self, X: Any, labels: Labels, encoder: TableEncoder | None = None) -> JointModel:
         """Fit; with an ``encoder``, X is encoded, and its last columns are a model's scores."""
         over_scores = encoder is not None
-        encoder = TableEncoder.learn(X, one_hot=False) if encoder is None else encoder
+        encoder = TableEncoder.learn(X) if encoder is None else encoder
         self.order_ = None
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)

@@ -164,7 +164,7 @@ class JointModel:
         check_instance("encoder", self.encoder, TableEncoder)
         check_instance("trees", self.trees, Trees)
         check_instance("leaves", self.leaves, Leaves)
-        self.encoder.check_state(one_hot=False)
+        self.encoder.check_state()
         check_int("n_columns", self.encoder.n_columns, n_features, n_features)
         self.trees.check_state(n_features)
         _check_leaves(self.trees, self.leaves)

@@ -146,7 +146,7 @@ class StackedJointForest(CredalJointForest):
                 rows = np.sort(rows[np.unique(np.asarray(groups)[rows], return_index=True)[1]])
             encoded = self._with_table(X, log_odds)[rows]
             words = {} if self.table_ is None else self.table_.words
-            encoder = TableEncoder(encoded.shape[1], words, one_hot=False)
+            encoder = TableEncoder(encoded.shape[1], words)
             phases.start("joint model")
             self.model_ = self._fit_model(encoded, labels[rows], encoder=encoder)
             numbers = self.model_.row_numbers
@@ -205,7 +205,7 @@ class StackedJointForest(CredalJointForest):
             return None
         if self.features == "auto" and not _is_small_table(X):
             return None
-        return TableEncoder.learn(validate_table(self, X, reset=True), one_hot=False)
+        return TableEncoder.learn(validate_table(self, X, reset=True))
 
     def _with_table(self, X: Any, log_odds: NDArray[np.float64]) -> NDArray[np.float32]:
         if self.table_ is None:
@@ -218,7 +218,7 @@ class StackedJointForest(CredalJointForest):
         self.scores_.check_state(self.model_.n_labels)
         if self.table_ is not None:
             check_instance("table_", self.table_, TableEncoder)
-            self.table_.check_state(one_hot=False)
+            self.table_.check_state()
         super().check_state()
 
     def _n_encoded_columns(self) -> int:

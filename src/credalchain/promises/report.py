@@ -253,8 +253,8 @@ class PromiseReport:
         )
         lines.append(
             f"of the true labels {self.found:.1%} answered yes, {self.missed:.1%} answered no, "
-            f"{max(1 - self.found - self.missed, 0):.1%} left open; {self.questions:.2f} questions "
-            "a row"
+            f"{max(1 - self.found - self.missed, 0):.1%} left open; {abs(self.questions):.2f} "
+            "questions a row"
         )
         if self.constant:
             lines.append(f"not counted, because constant: {', '.join(self.constant)}")
