@@ -847,6 +847,19 @@ def test_fit_after_tune_grows_no_forest_again(many_songs, monkeypatch, tmp_path)
     credalchain(*promised, "--out", "without", cwd=many_songs)
 
 
+def test_the_promise_for_tags_of_each_label(many_songs):
+    done = credalchain(
+        *["fit", "songs.csv", "--labels", "last:2", "--out", "tags", "--confidence", "0.9"],
+        *["--promise", "positive-error=0.4", "--promise", "missed-positives=0.4", "--per-label"],
+        cwd=many_songs,
+    )
+    for label in ("rock", "calm"):
+        assert f"wrong answers among the answers yes, for {label}: at most 0.4" in done.stderr
+    assert "split evenly over 4 cautions" in done.stderr
+    assert "a wrong no costs" in done.stderr  # with the rule that suits the promise
+    assert credalchain("info", "tags", cwd=many_songs).stdout.count("promised: ") == 4
+
+
 def test_promises_for_labels_at_the_command_line(many_songs):
     done = credalchain(
         *["fit", "songs.csv", "--labels", "last:2", "--out", "by-label", "--confidence", "0.9"],
@@ -870,6 +883,7 @@ def test_promises_for_labels_at_the_command_line(many_songs):
         (["fit", "--promise", "selective-error=0.1", "--out", "x"], "give a confidence"),
         (["fit", "--confidence", "0.9", "--out", "x"], "--confidence is for --promise"),
         (["fit", "--calibration", "0.5", "--out", "x"], "--calibration is for --promise"),
+        (["fit", "--per-label", "--out", "x"], "--per-label is for --promise"),
         (["fit", "--s", "7", "--promise", "row-error=0.1", "--out", "x"], "--s is chosen by"),
         (["tune", "--calibration", "5"], "calibration must be a share of the rows between 0 and 1"),
         (["tune", "--risk", "errors"], "--risk must be one of"),
