@@ -7,7 +7,8 @@ its rows the truth. Everything else is PromisedClassifier as users call it:
     python studies/promises_kept.py promises-kept.csv
 
 takes about two hours with 1,000 splits; ``--splits 100`` is quick. ``--only`` takes one part:
-"power", "tags", "frozen" or "normal".
+"power", "tags", "frozen", "mapie"
+(which needs mapie) or "normal".
 """
 
 import argparse
@@ -158,8 +159,8 @@ def text_pool(n_labels, tags_per_row, n_pool):
     return record(layer, X[3300:], Y[3300:], X[3000:3300])
 
 
-def frozen_pool():
-    """Record a layer over a frozen logistic regression on yeast, from 300 rows."""
+def frozen_parts():
+    """Fit logistic regression to 800 rows of yeast; return it, 300 rows for a layer, and others."""
     data = load("yeast")
     X, Y = np.asarray(data.X, float), np.asarray(data.Y).astype(int)
     rows = np.random.default_rng(0).permutation(len(X))
@@ -167,9 +168,7 @@ def frozen_pool():
     model = make_pipeline(
         StandardScaler(), OneVsRestClassifier(LogisticRegression(solver="liblinear"))
     ).fit(X[train], Y[train])
-    layer = JointDecision(FrozenEstimator(model), random_state=0)
-    layer.fit(X[layer_rows], Y[layer_rows])
-    return record(layer, X[rest], Y[rest], X[layer_rows])
+    return model, (X[layer_rows], Y[layer_rows]), (X[rest], Y[rest])
 
 
 def power(n_splits):
@@ -204,12 +203,41 @@ def tags(n_splits):
 
 def frozen(n_splits):
     """Yield promises over a frozen model, on average and with confidence."""
-    pool = frozen_pool()
+    model, (X_layer, Y_layer), (X, Y) = frozen_parts()
+    layer = JointDecision(FrozenEstimator(model), random_state=0).fit(X_layer, Y_layer)
+    pool = record(layer, X, Y, X_layer)
     for confidence in (None, 0.9):
         for promise in ({"row_error": 0.3}, {"missed_positives": 0.1}):
             found = calibrate(pool, promise, 300, n_splits, confidence=confidence)
             how = "on average" if confidence is None else "with confidence 0.9"
             yield {"data": f"yeast, frozen, {how}", "promise": str(promise), "rows": 300, **found}
+
+
+def mapie(n_splits):
+    """Yield MAPIE's control of recall beside ours, with one threshold for a frozen model."""
+    from mapie.risk_control import MultiLabelClassificationController
+
+    model, _, (X, Y) = frozen_parts()
+    positive = Y.any(axis=1)
+    p, truth = model.predict_proba(X)[positive], Y[positive]
+    thresholds = np.arange(0, 1, 0.01)
+    path = (p > thresholds[::-1, None, None]).astype(np.int8)
+    missed = (((path == 0) & (truth == 1)).sum(axis=2) / truth.sum(axis=1)).mean(axis=1)[::-1]
+    pool, found = Recorded(path, truth.astype(np.int8)), []
+    for split in range(n_splits):
+        rows = np.random.default_rng(split).integers(0, len(truth), 300)
+        theirs = MultiLabelClassificationController(
+            lambda X: X, risk="recall", method="crc", target_level=0.9, predict_params=thresholds
+        ).calibrate(p[rows], truth[rows])
+        their_index = int(np.rint(100 * np.ravel(theirs.best_predict_param)[0]))
+        ours = PromisedClassifier(
+            pool, {"missed_positives": 0.1}, calibration="prefit", values=np.arange(100)
+        ).fit(rows[:, None], truth[rows], groups=np.arange(300))
+        our_index = 99 - int(ours.values_[0])
+        found.append((our_index == their_index, missed[our_index], missed[their_index]))
+    same, our_risk, their_risk = np.mean(found, axis=0)
+    about = {"data": "yeast, frozen, one threshold", "promise": "{'missed_positives': 0.1}"}
+    yield {**about, "rows": 300, "same": same, "ours": our_risk, "MAPIE": their_risk}
 
 
 def normal(n_splits):
@@ -228,7 +256,7 @@ def normal(n_splits):
                     yield {**about, "promise": str(promise), "rows": n_rows, **found}
 
 
-PARTS = {"power": power, "tags": tags, "frozen": frozen, "normal": normal}
+PARTS = {"power": power, "tags": tags, "frozen": frozen, "mapie": mapie, "normal": normal}
 
 
 def main():
