@@ -119,6 +119,38 @@ def test_answers_never_contradict_a_constraint(loss, seed):
         assert (cautious == np.where(cautious != -1, bold, -1)).all()
 
 
+@examples(100)
+@given(SEEDS)
+def test_all_labels_answered_meet_constraints_that_no_training_row_meets(seed):
+    """Also with labels that are known, or never observed, and several constraints."""
+    rng = np.random.default_rng(seed)
+    case = random_case(rng, m=int(rng.integers(2, 5)))
+    if rng.random() < 0.3 and not case.others:
+        j = int(rng.integers(case.m))
+        never = [[None if k == j else y for k, y in enumerate(row)] for row in case.Y]
+        case = replace(case, Y=never, fill={**case.fill, **dict.fromkeys(cells(case, j), 0.5)})
+    forest = case.forest()
+    names = forest.label_names_.tolist()
+    pairs = [random_constraint(rng, names) for _ in range(rng.integers(1, 4))]
+    possible = [v for v in case.vectors() if all(holds(v) for _, holds in pairs)]
+    decision = JointDecision.from_fitted(
+        forest, constraints=[text for text, _ in pairs], loss=str(rng.choice(list(RULES)))
+    )
+    if not possible:
+        with pytest.raises(ValueError, match="constraints must not contradict each other"):
+            decision.predict([[0.0]])
+        return
+    assert tuple(decision.predict([[0.0]])[0].tolist()) in possible
+    known = np.where(rng.random(case.m) < 0.5, possible[rng.integers(len(possible))], -1)
+    for answers in decision.predict_path([[0.0]], [100.0, 0.5, 0.1, 0.0], known=known[None])[:, 0]:
+        assert (answers[known != -1] == known[known != -1]).all()
+        assert any(map(matches(answers), possible))
+
+
+def cells(case, j):
+    return [(i, j) for i in range(len(case.Y))]
+
+
 # -- measures of a row -----------------------------------------------------------------------------
 
 
@@ -233,7 +265,13 @@ def test_constraints_are_counted_stored_and_used(tmp_path):
     ("constraints", "message"),
     [
         ("label0 -> label1", "constraints must be a list of strings, got 'label0 -> label1'"),
+        ({"label0 -> label1": 1}, "constraints must be a list of strings, got"),
+        (iter(["label0 -> label1"]), "constraints must be a list of strings, got"),
         ([1], "constraints must be strings such as 'a -> b'"),
+        (
+            ["exactly one of label0, label1", "label0 -> label1", "label1 -> label0"],
+            "constraints must not contradict each other, got",
+        ),
         (["label0"], "constraints must be strings such as 'a -> b'.*got 'label0'"),
         (["label0 -> rock"], "'rock' in 'label0 -> rock' is not one of the labels label0, label1"),
         (["label0 -> label0"], "must name two or more different labels"),

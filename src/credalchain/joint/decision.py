@@ -467,7 +467,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_is_fitted(self, "estimator_")
         if not self._has_joint_model():
             return np.asarray(self.estimator_.predict(X))
-        answers = np.where(self.estimator_.model_.never_observed(), 0, self.decide(X).answers)
+        answers = self.decide(X).answers
+        if not self.constraints:  # which answers meet already
+            answers = np.where(self.estimator_.model_.never_observed(), 0, answers)
         return np.asarray(self.estimator_.targets_.decode(answers))
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:

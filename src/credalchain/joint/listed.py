@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain.joint.arrays import Leaves
-from credalchain.joint.constraints import Constraint, infer_known
+from credalchain.joint.constraints import Constraint, complete_labels, infer_known
 from credalchain.joint.model import JointModel, PricedAnswers
 from credalchain.joint.rules import Costs, Measure, Rule, price_cells
 from credalchain.labels import MISSING
@@ -145,7 +145,7 @@ def decide_listed(
                 on_vectors[i, used], np.full(n_trees, leaves.product / max(n_trees, 1))
             )
             listed = list_vectors(component, mass[0], mass[1], rest[i], usable[row])
-            decided = _decide_row(listed, rule, costs, constraints, given[row])
+            decided = _decide_row(listed, rule, costs, constraints, given[row], never)
             lower[row], answers[row], order[row], stop[row], worth[row], prices[row] = decided
             is_enumerated = (usable[row] == MISSING).sum() <= _MAX_ENUMERATED
             is_exact[row] = listed.is_exact and (rule.measure is None or is_enumerated)
@@ -162,23 +162,32 @@ def _decide_row(
     costs: Costs,
     constraints: Sequence[Constraint],
     known: Labels,
+    never: NDArray[np.bool_],
 ) -> tuple[Any, ...]:
-    """Return bounds, answers, the order of labels, how many may be answered, worth, prices."""
+    """Return bounds, answers, the order of labels, how many may be answered, worth, prices.
+
+    The answers to all labels meet the constraints, unless known labels contradict them.
+    """
     vectors, weights, rest, _ = listed
+    m, is_known = len(known), known != MISSING
+    vectors[:, is_known] = known[is_known]  # also labels never observed
     may, surely = np.ones((2, len(vectors)), dtype=bool)
     for constraint in constraints:
         possible, sure = constraint.check_vectors(vectors)
         may, surely = may & possible, surely & sure
     total = weights[may].sum() + rest
-    vectors, p = vectors[may], (weights * surely)[may] / (total if total > 0 else 1.0)
-    m, is_known = len(known), known != MISSING
+    vectors, surely = vectors[may], surely[may]
+    p = weights[may] * surely / (total if total > 0 else 1.0)
     lower = np.stack([p @ (vectors == 0), p @ (vectors == 1)], axis=-1)
     lower[lower > 1 - _ROUNDING] = 1.0
     lower[is_known] = np.stack([known == 0, known == 1], axis=-1)[is_known]
-    answers, prices = (lower[:, 1] >= lower[:, 0]).astype(np.int8), np.full(m, np.inf)
+    answers = ((lower[:, 1] >= lower[:, 0]) & ~never).astype(np.int8)
+    prices = np.full(m, np.inf)
     worth, is_open = np.ones(m + 1), ~is_known & (lower.max(axis=-1) > 0)
     if not is_open.any():
         prices[is_known] = 0.0
+        completed = complete_labels(constraints, known, answers)
+        answers = answers if completed is None else completed
         return lower, answers, np.argsort(~is_known), is_known.sum(), worth, prices
     if rule.expected_costs is not None:
         answers, prices = price_cells(rule, lower, costs)
@@ -197,13 +206,21 @@ def _decide_row(
         # an answer that no vector has, together with the surer ones, cannot be given
         kept: list[Any] = []
         dropped: list[Any] = []
-        alive = np.ones(len(vectors), dtype=bool)
+        alive, given = np.ones(len(vectors), dtype=bool), known.copy()
         for j in order[first:stop]:
-            agrees = alive & (vectors[:, j] == answers[j])
-            (kept if agrees.any() else dropped).append(j)
-            alive = agrees if agrees.any() else alive
+            agrees, given[j] = alive & (vectors[:, j] == answers[j]), answers[j]
+            is_possible = (agrees & surely).any() or (  # vectors with -1 meet them one by one only
+                agrees.any() and complete_labels(constraints, given, answers) is not None
+            )
+            (kept if is_possible else dropped).append(j)
+            alive, given[j] = (agrees, answers[j]) if is_possible else (alive, MISSING)
         likeliest = vectors[alive][p[alive].argmax()]
-        answers[dropped] = np.where(likeliest == MISSING, answers, likeliest)[dropped]
+        completed = complete_labels(
+            constraints, np.where(likeliest == MISSING, given, likeliest), answers
+        )
+        if completed is None:
+            completed = complete_labels(constraints, given, answers)
+        answers = answers if completed is None else completed
         prices[dropped] = np.inf
         order = np.concatenate([order[:first], kept, dropped, order[stop:]]).astype(np.int64)
         stop -= len(dropped)
