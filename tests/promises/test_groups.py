@@ -387,6 +387,11 @@ def test_a_conservative_promise_holds_whatever_the_missing_labels_are(risk, leve
     assert careful.report_.n_incomplete == 0
     check = careful.check(X[:1500], hidden[:1500])  # the same rows, judged in the same way
     assert check.tests[0].estimate <= level
+    unknown = np.where(np.random.default_rng(0).random(Y.shape) < 0.5, np.nan, Y)
+    check = careful.check(X, unknown)  # missing labels break nothing
+    assert check.verdict == "holds so far"
+    assert check.tests[0].n_rows == (~np.isnan(unknown)).any(axis=1).sum()
+    assert careful.check(X, np.where(np.isnan(unknown), unknown, 1 - Y)).verdict == "broken"
     twin = np.where(answers == -1, 0, 1 - answers)
     contrary = np.where(np.isnan(hidden), twin, Y)  # the worst completion for these answers
     (promise,) = read_promises(
