@@ -241,31 +241,14 @@ def _decide_row(
 
 
 def _best_answers(measure: Measure, vectors: Labels, p: FloatArray) -> Labels:
-    """Return answers to all labels with the greatest expected measure.
+    """Return answers to all labels with the greatest expected measure; for Jaccard nearly."""
+    from credalchain.joint import kernels  # imports numba
 
-    Among all answers for few labels. Else, the best number of likeliest labels is answered yes, and
-    single answers are changed for as long as that helps.
-    """
-    ones, may = (vectors == 1).astype(float), (vectors != 0).sum(axis=1)
     m = vectors.shape[1]
-
-    def expected(candidates: Any) -> FloatArray:
-        true_yes = candidates.astype(float) @ ones.T
-        return np.asarray(measure(true_yes, candidates.sum(axis=1)[:, None], may) @ p)
-
-    if m <= _MAX_ENUMERATED:
-        candidates = _all_vectors(m)
-        return np.asarray(candidates[expected(candidates).argmax()])
-    candidates = np.zeros((m + 1, m), dtype=np.int8)
-    for k, j in enumerate(np.argsort(-(p @ ones), kind="stable")):
-        candidates[k + 1 :, j] = 1
-    found = expected(candidates)
-    while True:
-        best, value = candidates[found.argmax()], found.max()
-        candidates = best ^ np.eye(m, dtype=np.int8)
-        found = expected(candidates)
-        if found.max() <= value * (1 + _ROUNDING):
-            return np.asarray(best)
+    proposed, answers = np.zeros((2, m), dtype=np.int8)
+    arrays = kernels.MeasureArrays.of_vectors(vectors)
+    kernels.choose_by_measure(p, measure, m <= _MAX_ENUMERATED, arrays, proposed, answers)
+    return answers
 
 
 def _withdraw(
@@ -276,22 +259,13 @@ def _withdraw(
     Return the positions of the answers, the last to be withdrawn first, and the expected measure
     (m + 1,) of the first k of them.
     """
-    ones, may = (vectors == 1).astype(float), (vectors != 0).astype(float)
-    true_yes, positives = ones @ answers, may.sum(axis=1)
-    n_yes, m = int(answers.sum()), len(answers)
-    left, order, worth = np.ones(m, dtype=bool), np.empty(m, dtype=np.int64), np.ones(m + 1)
-    for k in range(m, 0, -1):
-        now = measure(true_yes, n_yes, positives)
-        worth[k] = p @ now
-        # without a no that may be wrong; without a yes that is right, wrong, or may be either
-        no = (p * (measure(true_yes, n_yes, positives - 1) - now)) @ may + worth[k]
-        wrong = measure(true_yes, n_yes - 1, positives)
-        right = measure(true_yes - 1, n_yes - 1, positives - 1)
-        either = measure(true_yes, n_yes - 1, positives - 1)
-        yes = p @ wrong + (p * (right - either)) @ ones + (p * (either - wrong)) @ may
-        value = np.where(left, np.where(answers == 1, yes, no), -np.inf)
-        j = m - 1 - int(value[::-1].argmax())  # of equal ones the least certain
-        order[k - 1], left[j] = j, False
-        true_yes, positives = true_yes - answers[j] * ones[:, j], positives - may[:, j]
-        n_yes -= int(answers[j])
+    from credalchain.joint import kernels  # imports numba
+
+    m = len(answers)
+    order, worth = np.empty(m, dtype=np.int64), np.empty(m + 1)
+    kernels.withdraw_answers(
+        *(np.ascontiguousarray(vectors), p, measure, answers),
+        *(kernels.MeasureArrays.of_vectors(vectors), np.ones(m, dtype=bool), np.empty(2)),
+        *(order, worth),
+    )
     return order, worth
