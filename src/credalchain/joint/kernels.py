@@ -1083,6 +1083,7 @@ class MeasureArrays(NamedTuple):
     labels are, or may be, 1. ``first`` (S + 1,), ``label``, ``is_one``: these labels one by one.
     ``gain`` (k,): what it is worth to change the answer to a label. ``mass`` (k + 1, k): the weight
     of vectors with so many positives in which a label is 1. ``order``, ``merged`` (k,): to sort.
+    ``some`` (S,): vectors that have changed.
     """
 
     true_yes: NDArray[np.float64]
@@ -1094,18 +1095,19 @@ class MeasureArrays(NamedTuple):
     mass: NDArray[np.float64]
     order: NDArray[np.int64]
     merged: NDArray[np.int64]
+    some: NDArray[np.int64]
 
     @classmethod
     def of_vectors(cls, vectors: NDArray[np.int8]) -> "MeasureArrays":
         """Allocate them, and list what is not 0."""
         n, k = vectors.shape
-        row, label = np.nonzero(vectors)
+        row, label = np.divmod(np.flatnonzero(vectors != 0), k)  # np.nonzero is slower
         positives = np.bincount(row, minlength=n)
         first = np.append(0, positives.cumsum())
         is_one = vectors[row, label] == 1
         floats = np.zeros(n), positives.astype(np.float64)
-        memory = np.zeros(k), np.zeros((k + 1, k)), np.empty(k, np.int64), np.empty(k, np.int64)
-        return cls(*floats, first, label, is_one, *memory)
+        integers = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(n, np.int64)
+        return cls(*floats, first, label, is_one, np.zeros(k), np.zeros((k + 1, k)), *integers)
 
 
 @kernel_helper
@@ -1151,17 +1153,16 @@ def _try_all(
 
 
 @kernel_helper
-def _choose_by_f1(
-    p: NDArray[np.float64], arrays: MeasureArrays, answers: NDArray[np.int8]
-) -> None:
+def _choose_by_f1(p: NDArray[np.float64], arrays: MeasureArrays, answers: NDArray[np.int8]) -> None:
     """Fill ``answers`` with those of the greatest expected F1.
 
     It is a sum over the labels answered yes, given how many they are.
     """
-    k, n_most, best = answers.shape[0], np.int64(0), 0.0
+    n_most: Any = 0
+    k, best = answers.shape[0], 0.0
     gain, mass = arrays.gain, arrays.mass
     for i in range(p.shape[0]):
-        positives = np.int64(arrays.positives[i])
+        positives = int(arrays.positives[i])
         n_most = max(n_most, positives)
         if positives == 0:
             best += p[i]
@@ -1169,10 +1170,11 @@ def _choose_by_f1(
             if arrays.is_one[entry]:
                 mass[positives, arrays.label[entry]] += p[i]
     for n_yes in range(1, k + 1):
-        for j in range(k):
-            gain[j] = 0.0
-            for positives in range(1, n_most + 1):
-                gain[j] += mass[positives, j] * 2.0 / (n_yes + positives)
+        _fill(gain, 0.0)
+        for positives in range(1, n_most + 1):
+            worth = 2.0 / (n_yes + positives)
+            for j in range(k):
+                gain[j] += worth * mass[positives, j]
         _sort_by(gain, arrays.order, arrays.merged)
         value = 0.0
         for position in range(n_yes):
@@ -1290,7 +1292,7 @@ def choose_by_measure(
 
 @kernel_helper
 def _add_gains(
-    i: int,
+    n: int,
     sign: float,
     n_yes: float,
     p: NDArray[np.float64],
@@ -1299,28 +1301,28 @@ def _add_gains(
     arrays: MeasureArrays,
     sums: NDArray[np.float64],
 ) -> None:
-    """Add what vector i says to ``gain`` and to ``sums``, or take it away.
+    """Add what the first n vectors of ``some`` say to ``gain`` and ``sums``, or take it away.
 
     ``sums``: of the measure as it is, and without an answer yes that is wrong. ``gain``: what
     differs from them without the answer to a label.
     """
-    weight, true_yes, positives = sign * p[i], arrays.true_yes[i], arrays.positives[i]
-    now = weight * _measure(true_yes, n_yes, positives, shape)
-    without_wrong = weight * _measure(true_yes, n_yes - 1.0, positives, shape)
-    sums[0] += now
-    sums[1] += without_wrong
-    if arrays.first[i] == arrays.first[i + 1]:
-        return
-    without_no = weight * _measure(true_yes, n_yes, positives - 1.0, shape)
-    without_right = weight * _measure(true_yes - 1.0, n_yes - 1.0, positives - 1.0, shape)
-    without_either = weight * _measure(true_yes, n_yes - 1.0, positives - 1.0, shape)
-    for entry in range(arrays.first[i], arrays.first[i + 1]):
-        j = arrays.label[entry]
-        if answers[j] != 1:
-            arrays.gain[j] += without_no - now
-        else:
-            without = without_right if arrays.is_one[entry] else without_either
-            arrays.gain[j] += without - without_wrong
+    gain = arrays.gain
+    for position in range(n):
+        i = arrays.some[position]
+        weight, true_yes, positives = sign * p[i], arrays.true_yes[i], arrays.positives[i]
+        now = weight * _measure(true_yes, n_yes, positives, shape)
+        without_wrong = weight * _measure(true_yes, n_yes - 1.0, positives, shape)
+        sums[0] += now
+        sums[1] += without_wrong
+        if arrays.first[i] == arrays.first[i + 1]:
+            continue
+        no = weight * _measure(true_yes, n_yes, positives - 1.0, shape) - now
+        right = weight * _measure(true_yes - 1.0, n_yes - 1.0, positives - 1.0, shape)
+        either = weight * _measure(true_yes, n_yes - 1.0, positives - 1.0, shape)
+        right, either = right - without_wrong, either - without_wrong
+        for entry in range(arrays.first[i], arrays.first[i + 1]):
+            j = arrays.label[entry]
+            gain[j] += no if answers[j] != 1 else right if arrays.is_one[entry] else either
 
 
 @kernel
@@ -1341,13 +1343,13 @@ def withdraw_answers(
     of the first of them; where nothing is answered it is 1. ``left`` (k,) are all True.
     """
     k, n_vectors = answers.shape[0], vectors.shape[0]
-    n_yes, recount = _count_true_yes(answers, arrays), True
+    n_yes, n_changed = _count_true_yes(answers, arrays), n_vectors
+    for i in range(n_vectors):
+        arrays.some[i] = i
+    _fill(sums, 0.0)
+    _fill(arrays.gain, 0.0)
     for n_left in range(k, 0, -1):
-        if recount:
-            _fill(sums, 0.0)
-            _fill(arrays.gain, 0.0)
-            for i in range(n_vectors):
-                _add_gains(i, 1.0, n_yes, p, shape, answers, arrays, sums)
+        _add_gains(n_changed, 1.0, n_yes, p, shape, answers, arrays, sums)
         worth[n_left] = sums[0]
         best, chosen = -1.0, -1
         for j in range(k - 1, -1, -1):  # of equal ones the least certain
@@ -1357,16 +1359,22 @@ def withdraw_answers(
                     best, chosen = value, j
         order[n_left - 1], left[chosen] = chosen, False
         # without a no, only vectors in which the label is not 0 say something else
-        recount = answers[chosen] == 1
+        was_yes, n_changed = answers[chosen] == 1, 0
+        for i in range(n_vectors):
+            if was_yes or vectors[i, chosen] != 0:
+                arrays.some[n_changed] = i
+                n_changed += 1
+        if was_yes:
+            _fill(sums, 0.0)
+            _fill(arrays.gain, 0.0)
+        else:
+            _add_gains(n_changed, -1.0, n_yes, p, shape, answers, arrays, sums)
         for i in range(n_vectors):
             if vectors[i, chosen] != 0:
-                if not recount:
-                    _add_gains(i, -1.0, n_yes, p, shape, answers, arrays, sums)
                 arrays.positives[i] -= 1.0
-                arrays.true_yes[i] -= recount and vectors[i, chosen] == 1
-                if not recount:
-                    _add_gains(i, 1.0, n_yes, p, shape, answers, arrays, sums)
-        n_yes -= recount
+                if was_yes and vectors[i, chosen] == 1:
+                    arrays.true_yes[i] -= 1.0
+        n_yes -= 1.0 if was_yes else 0.0
     worth[0] = 1.0
     for n_left in range(1, k + 1):  # what rounding tells apart is equal
         if abs(worth[n_left] - worth[n_left - 1]) <= _ROUNDING:

@@ -156,6 +156,11 @@ def decide_listed(
     return PricedAnswers.of_rows(lower, answers, prices, is_exact, known)
 
 
+def _weighted(p: FloatArray, is_in: NDArray[np.bool_]) -> FloatArray:
+    """Sum weights (S,) where (S, m) holds; the threads of a matrix product cost more."""
+    return np.asarray(np.einsum("i,ij->j", p, is_in))
+
+
 def _decide_row(
     listed: ListedVectors,
     rule: Rule,
@@ -178,7 +183,7 @@ def _decide_row(
     total = weights[may].sum() + rest
     vectors, surely = vectors[may], surely[may]
     p = weights[may] * surely / (total if total > 0 else 1.0)
-    lower = np.stack([p @ (vectors == 0), p @ (vectors == 1)], axis=-1)
+    lower = np.stack([_weighted(p, vectors == value) for value in (0, 1)], axis=-1)
     lower[lower > 1 - _ROUNDING] = 1.0
     lower[is_known] = np.stack([known == 0, known == 1], axis=-1)[is_known]
     answers = ((lower[:, 1] >= lower[:, 0]) & ~never).astype(np.int8)
@@ -233,7 +238,7 @@ def _decide_row(
         order[first:stop] = asked[withdrawn]
     elif rule.expected_costs is None:
         right = np.logical_and.accumulate(vectors[:, asked] == answers[asked], axis=1)
-        worth[first + 1 : stop + 1] = p @ right
+        worth[first + 1 : stop + 1] = _weighted(p, right)
     return lower, answers, order, stop, worth, prices
 
 

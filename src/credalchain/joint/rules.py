@@ -29,8 +29,8 @@ class Rule:
         the reward reaches its cost. None: the labels of a row are decided together.
     measure : tuple of (float, float) or None
         What answers are worth if the labels of a row are decided together. With (a, b), that is
-        a * t / (y + n - b * t) for y answers yes, of which t are right, and n of the answered labels
-        that are 1; and 1 where y = n = 0. None: 1 if all answers are right, else 0.
+        a * t / (y + n - b * t) for y answers yes, of which t are right, and n of the answered
+        labels that are 1; and 1 where y = n = 0. None: 1 if all answers are right, else 0.
     """
 
     name: str
