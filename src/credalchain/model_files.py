@@ -295,7 +295,8 @@ def untrusted_types(path: str | os.PathLike[str]) -> list[str]:
     Returns
     -------
     list of str
-        Names for ``trusted`` of :func:`~credalchain.load_model`, if you know where the file comes from.
+        Names for ``trusted`` of :func:`~credalchain.load_model`, if you know where the file comes
+        from.
 
     Examples
     --------

@@ -143,6 +143,25 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         self.values = values
         self.random_state = random_state
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state with the labels of a promise in lists: files take no key None."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if isinstance(self.promise, dict):
+            state["promise"] = {
+                risk: [*level.items()] if isinstance(level, dict) else level
+                for risk, level in self.promise.items()
+            }
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        promise = state["promise"]
+        if isinstance(promise, dict):
+            promise = {
+                risk: dict(level) if isinstance(level, list) else level
+                for risk, level in promise.items()
+            }
+        super().__setstate__({**state, "promise": promise})
+
     # -- fitting ---------------------------------------------------------------------------
 
     def fit(
