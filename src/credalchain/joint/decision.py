@@ -276,7 +276,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         if self.constraints:
             Y = as_indexable_labels(Y)
             targets, labels = Targets.learn(Y)
-            self._count_contradictions(self._read_constraints(targets.names), labels)
+            self._count_contradictions(self._read_constraints(targets), labels)
         if isinstance(unfitted, StackedJointForest):
             self._set_fitted_estimator(unfitted.fit(X, Y, groups=groups))
             return self
@@ -638,7 +638,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self.check_parameters()
         estimator = self.estimator_
         rule = RULES[self.loss]
-        constraints = self._read_constraints(self.label_names_)
+        constraints = self._read_constraints()
         needs_vectors = self._needs_label_vectors()
         if needs_vectors:
             self._check_joint_model(self._has_joint_model())
@@ -659,8 +659,11 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         decided: PricedAnswers = estimator.model_.decide(encoded, **options)
         return decided
 
-    def _read_constraints(self, names: NDArray[Any]) -> list[Constraint]:
-        return read_constraints(self.constraints, [*map(str, names)]) if self.constraints else []
+    def _read_constraints(self, targets: Targets | None = None) -> list[Constraint]:
+        if not self.constraints:
+            return []
+        names = self.label_names_ if targets is None else targets.names
+        return read_constraints(self.constraints, names.tolist())
 
     def _needs_label_vectors(self) -> bool:
         return bool(self.constraints) or RULES[self.loss].measure is not None
