@@ -421,7 +421,7 @@ def test_conservative_promises_are_kept_if_what_is_missing_contradicts_the_answe
         truth = np.where(missing, X <= 0, Y)
         return X, truth, np.where(missing, np.nan, truth)
 
-    new, truth, _ = draw_missing(20_000)
+    new, truth, _ = draw_missing(200_000)
     for seed in range(n_splits):
         X, _, seen = draw_missing(400)
         promised = PromisedClassifier(
