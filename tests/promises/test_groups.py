@@ -26,7 +26,7 @@ from credalchain.exceptions import DataWarning
 from credalchain.labels import as_labels
 from credalchain.model_selection import group_folds, row_groups
 from credalchain.promises.calibration import hold_out
-from credalchain.promises.risks import read_promises
+from credalchain.promises.risks import mean_loss, read_promises
 from shell import credalchain
 
 LEVEL = 0.1
@@ -387,6 +387,11 @@ def test_a_conservative_promise_holds_whatever_the_missing_labels_are(risk, leve
     assert careful.report_.n_incomplete == 0
     check = careful.check(X[:1500], hidden[:1500])  # the same rows, judged in the same way
     assert check.tests[0].estimate <= level
+    unknown = np.where(np.random.default_rng(0).random(Y.shape) < 0.5, np.nan, Y)
+    check = careful.check(X, unknown)  # missing labels break nothing
+    assert check.verdict == "holds so far"
+    assert check.tests[0].n_rows == (~np.isnan(unknown)).any(axis=1).sum()
+    assert careful.check(X, np.where(np.isnan(unknown), unknown, 1 - Y)).verdict == "broken"
     twin = np.where(answers == -1, 0, 1 - answers)
     contrary = np.where(np.isnan(hidden), twin, Y)  # the worst completion for these answers
     (promise,) = read_promises(
@@ -398,6 +403,39 @@ def test_a_conservative_promise_holds_whatever_the_missing_labels_are(risk, leve
     np.testing.assert_array_equal(bad, bad_twin)
     if every is not None:
         np.testing.assert_array_equal(every, every_twin)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guarantee", ["exact", "asymptotic"])
+@pytest.mark.parametrize(
+    ("risk", "level"), [("row_error", 0.35), ("selective_error", 0.15), ("positive_error", 0.15)]
+)
+def test_conservative_promises_are_kept_if_what_is_missing_contradicts_the_answers(
+    risk, level, guarantee
+):
+    rng, n_splits, broken, n_answered = np.random.default_rng(0), 300, 0, 0
+
+    def draw_missing(n):
+        X, Y = draw(rng, n)
+        missing = rng.random(X.shape) < 0.03
+        truth = np.where(missing, X <= 0, Y)
+        return X, truth, np.where(missing, np.nan, truth)
+
+    new, truth, _ = draw_missing(200_000)
+    for seed in range(n_splits):
+        X, _, seen = draw_missing(400)
+        promised = PromisedClassifier(
+            *(Score(), {risk: level}),
+            **{"confidence": 0.9, "guarantee": guarantee, "missing": "conservative"},
+            **{"calibration": "prefit", "values": np.linspace(0, 4, 41), "random_state": seed},
+        ).fit(X, seen)
+        (promise,) = read_promises({risk: level}, 0.9, promised.label_names_.tolist())
+        answers = promised.predict_partial(new)
+        _, bad, every = promise.losses(truth.astype(np.int8), answers)
+        broken += mean_loss(bad, every) > level
+        n_answered += (answers != -1).any()
+    assert broken <= n_splits * 0.1 + 2 * np.sqrt(n_splits * 0.1 * 0.9)
+    assert n_answered > n_splits / 2
 
 
 def test_what_cannot_be_promised_of_missing_labels():

@@ -1040,7 +1040,7 @@ def test_what_a_report_says_of_true_labels_is_so():
     assert report.yes == pytest.approx((answers == 1).sum() / (answers != -1).sum())
 
 
-def test_promises_about_rows_and_about_single_labels():
+def test_promises_about_rows_and_about_single_labels(tmp_path):
     """The label is at least as cautious as all are; both promises hold on new rows."""
     X, Y = tagged(np.random.default_rng(0), 4000, m=4)
     promised = PromisedClassifier(
@@ -1056,6 +1056,9 @@ def test_promises_about_rows_and_about_single_labels():
     wrong = (promised.predict_partial(new) != truth) & (promised.predict_partial(new) != -1)
     assert wrong.any(axis=1).mean() <= 0.32
     assert wrong[:, 2].mean() <= 0.03
+    save_model(promised, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_partial(new), promised.predict_partial(new))
     easy = promised.set_params(promise={"row_error": {None: 0.05, 2: 0.9}}).fit(X, Y)
     assert easy.values_[2] == easy.values_[0]  # not bolder than all labels are
 

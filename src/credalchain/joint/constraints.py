@@ -1,7 +1,7 @@
 """Constraints on the labels of a row, such as "rock -> music", written as text."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,14 +40,20 @@ def infer_known(constraints: Sequence[Constraint], known: Labels) -> Labels:
 
     Nothing follows from labels that contradict a constraint.
     """
-    given, known, before = known, known.copy(), None
+    inferred = _infer(constraints, known)
+    return known if inferred is None else inferred
+
+
+def _infer(constraints: Sequence[Constraint], known: Labels) -> Labels | None:
+    """Do the same; return None if labels contradict a constraint."""
+    known, before = known.copy(), None
     while before is None or (known != before).any():
         before = known.copy()
         for _, columns, values, least, most in constraints:
             n_true = (known[columns] == values).sum()
             unknown = known[columns] == MISSING
             if n_true > most or n_true + unknown.sum() < least:
-                return given
+                return None
             if n_true == most:
                 known[columns[unknown]] = 1 - values[unknown]
             elif n_true + unknown.sum() == least:
@@ -55,21 +61,47 @@ def infer_known(constraints: Sequence[Constraint], known: Labels) -> Labels:
     return known
 
 
+def complete_labels(
+    constraints: Sequence[Constraint], known: Labels, preferred: Labels
+) -> Labels | None:
+    """Return labels (m,) that meet all constraints and have the known values; None if none do.
+
+    Unknown labels, -1, have the ``preferred`` values as far as constraints allow.
+    """
+    inferred = _infer(constraints, known)
+    if inferred is None:
+        return None
+    found = np.where(inferred == MISSING, preferred, inferred)
+    if all(constraint.check_vectors(found[None])[1][0] for constraint in constraints):
+        return np.asarray(found)
+    j = next(j for c in constraints for j in c.columns if inferred[j] == MISSING)
+    for value in (preferred[j], 1 - preferred[j]):
+        inferred[j] = value
+        completed = complete_labels(constraints, inferred, preferred)
+        if completed is not None:
+            return completed
+    return None
+
+
 def check_constraints(constraints: Any) -> list[str]:
     """Validate that constraints are several texts."""
     if constraints is None:
         return []
-    if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+    if not isinstance(constraints, (list, tuple)):
         raise ValueError(f"constraints must be a list of strings, got {constraints!r}.")
-    for text in (texts := list(constraints)):
+    for text in constraints:
         if not isinstance(text, str):
             raise ValueError(f"constraints must be strings such as {_FORMS}, got {text!r}.")
-    return texts
+    return [*constraints]
 
 
 def read_constraints(constraints: Any, names: list[str]) -> list[Constraint]:
     """Read constraints on labels with these names."""
-    return [_read(text, names) for text in check_constraints(constraints)]
+    read = [_read(text, names) for text in check_constraints(constraints)]
+    unknown = np.full(len(names), MISSING, dtype=np.int8)
+    if complete_labels(read, unknown, np.zeros_like(unknown)) is None:
+        raise ValueError(f"constraints must not contradict each other, got {constraints!r}.")
+    return read
 
 
 def _read(text: str, names: list[str]) -> Constraint:

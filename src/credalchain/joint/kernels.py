@@ -1071,3 +1071,311 @@ def decide_rows(
         _round_certain(workspace.right, stop)
         _put_prices(workspace.right, order, stop, workspace.corners, prices[i])
         _clear(gathered, workspace)
+
+
+# -- measures of a row, over listed label vectors --------------------------------------------------
+
+
+class MeasureArrays(NamedTuple):
+    """Arrays for intermediate results about S listed label vectors of k labels.
+
+    ``true_yes``, ``positives`` (S,): of each vector, how many answers yes are right, and how many
+    labels are, or may be, 1. ``first`` (S + 1,), ``label``, ``is_one``: these labels one by one.
+    ``gain`` (k,): what it is worth to change the answer to a label. ``mass`` (k + 1, k): the weight
+    of vectors with so many positives in which a label is 1. ``order``, ``merged`` (k,): to sort.
+    ``some`` (S,): vectors that have changed.
+    """
+
+    true_yes: NDArray[np.float64]
+    positives: NDArray[np.float64]
+    first: NDArray[np.int64]
+    label: NDArray[np.int64]
+    is_one: NDArray[np.bool_]
+    gain: NDArray[np.float64]
+    mass: NDArray[np.float64]
+    order: NDArray[np.int64]
+    merged: NDArray[np.int64]
+    some: NDArray[np.int64]
+
+    @classmethod
+    def of_vectors(cls, vectors: NDArray[np.int8]) -> "MeasureArrays":
+        """Allocate them, and list what is not 0."""
+        n, k = vectors.shape
+        row, label = np.divmod(np.flatnonzero(vectors != 0), k)  # np.nonzero is slower
+        positives = np.bincount(row, minlength=n)
+        first = np.append(0, positives.cumsum())
+        is_one = vectors[row, label] == 1
+        floats = np.zeros(n), positives.astype(np.float64)
+        integers = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(n, np.int64)
+        return cls(*floats, first, label, is_one, np.zeros(k), np.zeros((k + 1, k)), *integers)
+
+
+@kernel_helper
+def _measure(true_yes: float, n_yes: float, positives: float, shape: tuple[float, float]) -> float:
+    """Return what answers are worth, see :class:`Rule`."""
+    divisor = n_yes + positives - shape[1] * true_yes
+    return shape[0] * true_yes / divisor if divisor > 0.0 else 1.0
+
+
+@kernel_helper
+def _count_true_yes(answers: NDArray[np.int8], arrays: MeasureArrays) -> float:
+    """Fill ``true_yes``; return how many answers are yes."""
+    for i in range(arrays.true_yes.shape[0]):
+        arrays.true_yes[i] = 0.0
+        for entry in range(arrays.first[i], arrays.first[i + 1]):
+            arrays.true_yes[i] += arrays.is_one[entry] and answers[arrays.label[entry]] == 1
+    n_yes = 0.0
+    for j in range(answers.shape[0]):
+        n_yes += answers[j] == 1
+    return n_yes
+
+
+@kernel_helper
+def _try_all(
+    p: NDArray[np.float64],
+    shape: tuple[float, float],
+    arrays: MeasureArrays,
+    proposed: NDArray[np.int8],
+    answers: NDArray[np.int8],
+) -> None:
+    """Fill ``answers`` with the best of all, of equal ones that with the first labels no."""
+    k, best = answers.shape[0], -1.0
+    for number in range(2**k):
+        for j in range(k):
+            proposed[j] = (number >> (k - 1 - j)) & 1
+        n_yes, value = _count_true_yes(proposed, arrays), 0.0
+        for i in range(p.shape[0]):
+            value += p[i] * _measure(arrays.true_yes[i], n_yes, arrays.positives[i], shape)
+        if value > best * (1.0 + _ROUNDING):
+            best = value
+            for j in range(k):
+                answers[j] = proposed[j]
+
+
+@kernel_helper
+def _choose_by_f1(p: NDArray[np.float64], arrays: MeasureArrays, answers: NDArray[np.int8]) -> None:
+    """Fill ``answers`` with those of the greatest expected F1.
+
+    It is a sum over the labels answered yes, given how many they are.
+    """
+    n_most: Any = 0
+    k, best = answers.shape[0], 0.0
+    gain, mass = arrays.gain, arrays.mass
+    for i in range(p.shape[0]):
+        positives = int(arrays.positives[i])
+        n_most = max(n_most, positives)
+        if positives == 0:
+            best += p[i]
+        for entry in range(arrays.first[i], arrays.first[i + 1]):
+            if arrays.is_one[entry]:
+                mass[positives, arrays.label[entry]] += p[i]
+    for n_yes in range(1, k + 1):
+        _fill(gain, 0.0)
+        for positives in range(1, n_most + 1):
+            worth = 2.0 / (n_yes + positives)
+            for j in range(k):
+                gain[j] += worth * mass[positives, j]
+        _sort_by(gain, arrays.order, arrays.merged)
+        value = 0.0
+        for position in range(n_yes):
+            value += gain[arrays.order[position]]
+        if value > best * (1.0 + _ROUNDING):
+            best = value
+            for position in range(k):
+                answers[arrays.order[position]] = position < n_yes
+        if 2.0 * n_most / (n_yes + 1.0 + n_most) < best or gain[arrays.order[n_yes - 1]] == 0.0:
+            break  # more answers yes are worth less
+
+
+@kernel_helper
+def _choose_by_probability(
+    p: NDArray[np.float64],
+    shape: tuple[float, float],
+    arrays: MeasureArrays,
+    answers: NDArray[np.int8],
+) -> None:
+    """Fill ``answers`` (k,), all 0: the likeliest labels are yes, as many as are best."""
+    gain, order = arrays.gain, arrays.order
+    _fill(gain, 0.0)
+    for i in range(p.shape[0]):
+        for entry in range(arrays.first[i], arrays.first[i + 1]):
+            gain[arrays.label[entry]] += p[i] * arrays.is_one[entry]
+    _sort_by(gain, order, arrays.merged)
+    for position in range(order.shape[0]):
+        arrays.merged[order[position]] = position
+    best, n_best, n_most = 0.0, 0, 0.0
+    for i in range(p.shape[0]):
+        best += p[i] * (arrays.positives[i] == 0.0)
+        n_most = max(n_most, arrays.positives[i])
+    for n_yes in range(1, order.shape[0] + 1):
+        if n_most / n_yes < best:
+            break
+        value = 0.0
+        for i in range(p.shape[0]):
+            true_yes = 0.0
+            for entry in range(arrays.first[i], arrays.first[i + 1]):
+                is_yes = arrays.merged[arrays.label[entry]] < n_yes
+                true_yes += arrays.is_one[entry] and is_yes
+            value += p[i] * _measure(true_yes, n_yes, arrays.positives[i], shape)
+        if value > best * (1.0 + _ROUNDING):
+            best, n_best = value, n_yes
+    for position in range(n_best):
+        answers[order[position]] = 1
+
+
+@kernel_helper
+def _change_answers(
+    p: NDArray[np.float64],
+    shape: tuple[float, float],
+    arrays: MeasureArrays,
+    answers: NDArray[np.int8],
+) -> float:
+    """Change one of the ``answers`` at a time, for as long as the expected measure grows.
+
+    Return the expected measure.
+    """
+    n_yes, gain, true_yes = _count_true_yes(answers, arrays), arrays.gain, arrays.true_yes
+    while True:
+        now, more, fewer = 0.0, 0.0, 0.0
+        _fill(gain, 0.0)
+        for i in range(p.shape[0]):
+            positives = arrays.positives[i]
+            now += p[i] * _measure(true_yes[i], n_yes, positives, shape)
+            with_wrong = p[i] * _measure(true_yes[i], n_yes + 1.0, positives, shape)
+            without_wrong = p[i] * _measure(true_yes[i], n_yes - 1.0, positives, shape)
+            with_right = p[i] * _measure(true_yes[i] + 1.0, n_yes + 1.0, positives, shape)
+            without_right = p[i] * _measure(true_yes[i] - 1.0, n_yes - 1.0, positives, shape)
+            more += with_wrong
+            fewer += without_wrong
+            for entry in range(arrays.first[i], arrays.first[i + 1]):
+                if arrays.is_one[entry]:
+                    is_yes = answers[arrays.label[entry]] == 1
+                    change = without_right - without_wrong if is_yes else with_right - with_wrong
+                    gain[arrays.label[entry]] += change
+        best, chosen = now, -1
+        for j in range(answers.shape[0]):
+            value = gain[j] + (fewer if answers[j] == 1 else more)
+            if value > best * (1.0 + _ROUNDING):
+                best, chosen = value, j
+        if chosen < 0:
+            return now
+        answers[chosen] = 1 - answers[chosen]
+        n_yes = _count_true_yes(answers, arrays)
+
+
+@kernel
+def choose_by_measure(
+    p: NDArray[np.float64],
+    shape: tuple[float, float],
+    enumerates: bool,
+    arrays: MeasureArrays,
+    proposed: NDArray[np.int8],
+    answers: NDArray[np.int8],
+) -> None:
+    """Fill ``answers`` (k,), all 0, with those whose expected measure is greatest.
+
+    For other measures than F1, unless all are tried, the best for F1 and the likeliest labels are
+    changed one at a time, which is nearly as good. ``proposed`` (k,) are all 0, too.
+    """
+    if shape[1] == 0.0:
+        _choose_by_f1(p, arrays, answers)
+    elif enumerates:
+        _try_all(p, shape, arrays, proposed, answers)
+    else:
+        _choose_by_f1(p, arrays, answers)
+        _choose_by_probability(p, shape, arrays, proposed)
+        value = _change_answers(p, shape, arrays, answers)
+        if _change_answers(p, shape, arrays, proposed) > value * (1.0 + _ROUNDING):
+            for j in range(answers.shape[0]):
+                answers[j] = proposed[j]
+
+
+@kernel_helper
+def _add_gains(
+    n: int,
+    sign: float,
+    n_yes: float,
+    p: NDArray[np.float64],
+    shape: tuple[float, float],
+    answers: NDArray[np.int8],
+    arrays: MeasureArrays,
+    sums: NDArray[np.float64],
+) -> None:
+    """Add what the first n vectors of ``some`` say to ``gain`` and ``sums``, or take it away.
+
+    ``sums``: of the measure as it is, and without an answer yes that is wrong. ``gain``: what
+    differs from them without the answer to a label.
+    """
+    gain = arrays.gain
+    for position in range(n):
+        i = arrays.some[position]
+        weight, true_yes, positives = sign * p[i], arrays.true_yes[i], arrays.positives[i]
+        now = weight * _measure(true_yes, n_yes, positives, shape)
+        without_wrong = weight * _measure(true_yes, n_yes - 1.0, positives, shape)
+        sums[0] += now
+        sums[1] += without_wrong
+        if arrays.first[i] == arrays.first[i + 1]:
+            continue
+        no = weight * _measure(true_yes, n_yes, positives - 1.0, shape) - now
+        right = weight * _measure(true_yes - 1.0, n_yes - 1.0, positives - 1.0, shape)
+        either = weight * _measure(true_yes, n_yes - 1.0, positives - 1.0, shape)
+        right, either = right - without_wrong, either - without_wrong
+        for entry in range(arrays.first[i], arrays.first[i + 1]):
+            j = arrays.label[entry]
+            gain[j] += no if answers[j] != 1 else right if arrays.is_one[entry] else either
+
+
+@kernel
+def withdraw_answers(
+    vectors: NDArray[np.int8],
+    p: NDArray[np.float64],
+    shape: tuple[float, float],
+    answers: NDArray[np.int8],
+    arrays: MeasureArrays,
+    left: NDArray[np.bool_],
+    sums: NDArray[np.float64],
+    order: NDArray[np.int64],
+    worth: NDArray[np.float64],
+) -> None:
+    """Withdraw answers (k,) one by one, each time that without which the measure is greatest.
+
+    Fill ``order`` (k,), the last to be withdrawn first, and the expected measure ``worth`` (k + 1,)
+    of the first of them; where nothing is answered it is 1. ``left`` (k,) are all True.
+    """
+    k, n_vectors = answers.shape[0], vectors.shape[0]
+    n_yes, n_changed = _count_true_yes(answers, arrays), n_vectors
+    for i in range(n_vectors):
+        arrays.some[i] = i
+    _fill(sums, 0.0)
+    _fill(arrays.gain, 0.0)
+    for n_left in range(k, 0, -1):
+        _add_gains(n_changed, 1.0, n_yes, p, shape, answers, arrays, sums)
+        worth[n_left] = sums[0]
+        best, chosen = -1.0, -1
+        for j in range(k - 1, -1, -1):  # of equal ones the least certain
+            if left[j]:
+                value = arrays.gain[j] + (sums[1] if answers[j] == 1 else sums[0])
+                if chosen < 0 or value > best + _ROUNDING:
+                    best, chosen = value, j
+        order[n_left - 1], left[chosen] = chosen, False
+        # without a no, only vectors in which the label is not 0 say something else
+        was_yes, n_changed = answers[chosen] == 1, 0
+        for i in range(n_vectors):
+            if was_yes or vectors[i, chosen] != 0:
+                arrays.some[n_changed] = i
+                n_changed += 1
+        if was_yes:
+            _fill(sums, 0.0)
+            _fill(arrays.gain, 0.0)
+        else:
+            _add_gains(n_changed, -1.0, n_yes, p, shape, answers, arrays, sums)
+        for i in range(n_vectors):
+            if vectors[i, chosen] != 0:
+                arrays.positives[i] -= 1.0
+                if was_yes and vectors[i, chosen] == 1:
+                    arrays.true_yes[i] -= 1.0
+        n_yes -= 1.0 if was_yes else 0.0
+    worth[0] = 1.0
+    for n_left in range(1, k + 1):  # what rounding tells apart is equal
+        if abs(worth[n_left] - worth[n_left - 1]) <= _ROUNDING:
+            worth[n_left] = worth[n_left - 1]

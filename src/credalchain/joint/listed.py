@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain.joint.arrays import Leaves
-from credalchain.joint.constraints import Constraint, infer_known
+from credalchain.joint.constraints import Constraint, complete_labels, infer_known
 from credalchain.joint.model import JointModel, PricedAnswers
 from credalchain.joint.rules import Costs, Measure, Rule, price_cells
 from credalchain.labels import MISSING
@@ -145,7 +145,7 @@ def decide_listed(
                 on_vectors[i, used], np.full(n_trees, leaves.product / max(n_trees, 1))
             )
             listed = list_vectors(component, mass[0], mass[1], rest[i], usable[row])
-            decided = _decide_row(listed, rule, costs, constraints, given[row])
+            decided = _decide_row(listed, rule, costs, constraints, given[row], never)
             lower[row], answers[row], order[row], stop[row], worth[row], prices[row] = decided
             is_enumerated = (usable[row] == MISSING).sum() <= _MAX_ENUMERATED
             is_exact[row] = listed.is_exact and (rule.measure is None or is_enumerated)
@@ -156,29 +156,43 @@ def decide_listed(
     return PricedAnswers.of_rows(lower, answers, prices, is_exact, known)
 
 
+def _weighted(p: FloatArray, is_in: NDArray[np.bool_]) -> FloatArray:
+    """Sum weights (S,) where (S, m) holds; the threads of a matrix product cost more."""
+    return np.asarray(np.einsum("i,ij->j", p, is_in))
+
+
 def _decide_row(
     listed: ListedVectors,
     rule: Rule,
     costs: Costs,
     constraints: Sequence[Constraint],
     known: Labels,
+    never: NDArray[np.bool_],
 ) -> tuple[Any, ...]:
-    """Return bounds, answers, the order of labels, how many may be answered, worth, prices."""
+    """Return bounds, answers, the order of labels, how many may be answered, worth, prices.
+
+    The answers to all labels meet the constraints, unless known labels contradict them.
+    """
     vectors, weights, rest, _ = listed
+    m, is_known = len(known), known != MISSING
+    vectors[:, is_known] = known[is_known]  # also labels never observed
     may, surely = np.ones((2, len(vectors)), dtype=bool)
     for constraint in constraints:
         possible, sure = constraint.check_vectors(vectors)
         may, surely = may & possible, surely & sure
     total = weights[may].sum() + rest
-    vectors, p = vectors[may], (weights * surely)[may] / (total if total > 0 else 1.0)
-    m, is_known = len(known), known != MISSING
-    lower = np.stack([p @ (vectors == 0), p @ (vectors == 1)], axis=-1)
+    vectors, surely = vectors[may], surely[may]
+    p = weights[may] * surely / (total if total > 0 else 1.0)
+    lower = np.stack([_weighted(p, vectors == value) for value in (0, 1)], axis=-1)
     lower[lower > 1 - _ROUNDING] = 1.0
     lower[is_known] = np.stack([known == 0, known == 1], axis=-1)[is_known]
-    answers, prices = (lower[:, 1] >= lower[:, 0]).astype(np.int8), np.full(m, np.inf)
+    answers = ((lower[:, 1] >= lower[:, 0]) & ~never).astype(np.int8)
+    prices = np.full(m, np.inf)
     worth, is_open = np.ones(m + 1), ~is_known & (lower.max(axis=-1) > 0)
     if not is_open.any():
         prices[is_known] = 0.0
+        completed = complete_labels(constraints, known, answers)
+        answers = answers if completed is None else completed
         return lower, answers, np.argsort(~is_known), is_known.sum(), worth, prices
     if rule.expected_costs is not None:
         answers, prices = price_cells(rule, lower, costs)
@@ -197,13 +211,21 @@ def _decide_row(
         # an answer that no vector has, together with the surer ones, cannot be given
         kept: list[Any] = []
         dropped: list[Any] = []
-        alive = np.ones(len(vectors), dtype=bool)
+        alive, given = np.ones(len(vectors), dtype=bool), known.copy()
         for j in order[first:stop]:
-            agrees = alive & (vectors[:, j] == answers[j])
-            (kept if agrees.any() else dropped).append(j)
-            alive = agrees if agrees.any() else alive
+            agrees, given[j] = alive & (vectors[:, j] == answers[j]), answers[j]
+            is_possible = (agrees & surely).any() or (  # vectors with -1 meet them one by one only
+                agrees.any() and complete_labels(constraints, given, answers) is not None
+            )
+            (kept if is_possible else dropped).append(j)
+            alive, given[j] = (agrees, answers[j]) if is_possible else (alive, MISSING)
         likeliest = vectors[alive][p[alive].argmax()]
-        answers[dropped] = np.where(likeliest == MISSING, answers, likeliest)[dropped]
+        completed = complete_labels(
+            constraints, np.where(likeliest == MISSING, given, likeliest), answers
+        )
+        if completed is None:
+            completed = complete_labels(constraints, given, answers)
+        answers = answers if completed is None else completed
         prices[dropped] = np.inf
         order = np.concatenate([order[:first], kept, dropped, order[stop:]]).astype(np.int64)
         stop -= len(dropped)
@@ -216,7 +238,7 @@ def _decide_row(
         order[first:stop] = asked[withdrawn]
     elif rule.expected_costs is None:
         right = np.logical_and.accumulate(vectors[:, asked] == answers[asked], axis=1)
-        worth[first + 1 : stop + 1] = p @ right
+        worth[first + 1 : stop + 1] = _weighted(p, right)
     return lower, answers, order, stop, worth, prices
 
 
@@ -224,31 +246,14 @@ def _decide_row(
 
 
 def _best_answers(measure: Measure, vectors: Labels, p: FloatArray) -> Labels:
-    """Return answers to all labels with the greatest expected measure.
+    """Return answers to all labels with the greatest expected measure; for Jaccard nearly."""
+    from credalchain.joint import kernels  # imports numba
 
-    Among all answers for few labels. Else, the best number of likeliest labels is answered yes, and
-    single answers are changed for as long as that helps.
-    """
-    ones, may = (vectors == 1).astype(float), (vectors != 0).sum(axis=1)
     m = vectors.shape[1]
-
-    def expected(candidates: Any) -> FloatArray:
-        true_yes = candidates.astype(float) @ ones.T
-        return np.asarray(measure(true_yes, candidates.sum(axis=1)[:, None], may) @ p)
-
-    if m <= _MAX_ENUMERATED:
-        candidates = _all_vectors(m)
-        return np.asarray(candidates[expected(candidates).argmax()])
-    candidates = np.zeros((m + 1, m), dtype=np.int8)
-    for k, j in enumerate(np.argsort(-(p @ ones), kind="stable")):
-        candidates[k + 1 :, j] = 1
-    found = expected(candidates)
-    while True:
-        best, value = candidates[found.argmax()], found.max()
-        candidates = best ^ np.eye(m, dtype=np.int8)
-        found = expected(candidates)
-        if found.max() <= value * (1 + _ROUNDING):
-            return np.asarray(best)
+    proposed, answers = np.zeros((2, m), dtype=np.int8)
+    arrays = kernels.MeasureArrays.of_vectors(vectors)
+    kernels.choose_by_measure(p, measure, m <= _MAX_ENUMERATED, arrays, proposed, answers)
+    return answers
 
 
 def _withdraw(
@@ -259,22 +264,13 @@ def _withdraw(
     Return the positions of the answers, the last to be withdrawn first, and the expected measure
     (m + 1,) of the first k of them.
     """
-    ones, may = (vectors == 1).astype(float), (vectors != 0).astype(float)
-    true_yes, positives = ones @ answers, may.sum(axis=1)
-    n_yes, m = int(answers.sum()), len(answers)
-    left, order, worth = np.ones(m, dtype=bool), np.empty(m, dtype=np.int64), np.ones(m + 1)
-    for k in range(m, 0, -1):
-        now = measure(true_yes, n_yes, positives)
-        worth[k] = p @ now
-        # without a no that may be wrong; without a yes that is right, wrong, or may be either
-        no = (p * (measure(true_yes, n_yes, positives - 1) - now)) @ may + worth[k]
-        wrong = measure(true_yes, n_yes - 1, positives)
-        right = measure(true_yes - 1, n_yes - 1, positives - 1)
-        either = measure(true_yes, n_yes - 1, positives - 1)
-        yes = p @ wrong + (p * (right - either)) @ ones + (p * (either - wrong)) @ may
-        value = np.where(left, np.where(answers == 1, yes, no), -np.inf)
-        j = m - 1 - int(value[::-1].argmax())  # of equal ones the least certain
-        order[k - 1], left[j] = j, False
-        true_yes, positives = true_yes - answers[j] * ones[:, j], positives - may[:, j]
-        n_yes -= int(answers[j])
+    from credalchain.joint import kernels  # imports numba
+
+    m = len(answers)
+    order, worth = np.empty(m, dtype=np.int64), np.empty(m + 1)
+    kernels.withdraw_answers(
+        *(np.ascontiguousarray(vectors), p, measure, answers),
+        *(kernels.MeasureArrays.of_vectors(vectors), np.ones(m, dtype=bool), np.empty(2)),
+        *(order, worth),
+    )
     return order, worth

@@ -124,6 +124,7 @@ class JointModel:
     serves_any_order = True
     unexplained_because = "a joint forest is not a sum of what each feature adds"
     rows_at_once = 256
+    _never: tuple[Leaves, NDArray[np.bool_]] | None = None  # labels never observed in these leaves
 
     def __init__(
         self,
@@ -150,6 +151,7 @@ class JointModel:
         nothing: Any = None
         state["leaves"] = self.leaves._replace(indptr=nothing, row=nothing, times=nothing)
         del state["trees"]
+        state.pop("_never", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -211,7 +213,11 @@ class JointModel:
         return self.encoder.words
 
     def never_observed(self) -> NDArray[np.bool_]:
-        return np.asarray(~self.leaves.label_mass.any(axis=(0, 1)))
+        never = self._never
+        if never is None or never[0] is not self.leaves:
+            never = self.leaves, np.asarray(~self.leaves.label_mass.any(axis=(0, 1)))
+            self._never = never
+        return never[1]
 
     def contributions(self, *_: Any, **__: Any) -> None:
         """Return None: bounds are not a sum over observations; training rows explain them."""
@@ -390,7 +396,7 @@ class JointModel:
         if self.score_product is None:
             return leaves, weights
         p = self.score_product.probabilities(encoded, self.n_labels)
-        mass = np.stack([1 - p, p]) * leaves.label_mass.any(axis=(0, 1))
+        mass = np.stack([1 - p, p]) * ~self.never_observed()
         own = leaves.label_mass.shape[1] + np.arange(len(p))
         ends = weights.indptr[1:]
         return leaves._replace(

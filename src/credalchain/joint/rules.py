@@ -10,7 +10,7 @@ from credalchain._utils.array_types import FloatArray, Labels
 
 Costs = tuple[float, float]
 EQUAL_COSTS = (1.0, 1.0)
-Measure = Callable[[Any, Any, Any], Any]
+Measure = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Rule:
         Expected costs (n, m, 2) of the answers 0 and 1, from lower probabilities (n, m, 2) that
         they are right, and the costs of a wrong no and a wrong yes. The cheaper answer is given if
         the reward reaches its cost. None: the labels of a row are decided together.
-    measure : callable or None
-        What answers are worth if the labels of a row are decided together: a function of how many
-        answers yes are right, how many there are, and how many of the answered labels are 1. None:
-        1 if all answers are right, else 0.
+    measure : tuple of (float, float) or None
+        What answers are worth if the labels of a row are decided together. With (a, b), that is
+        a * t / (y + n - b * t) for y answers yes, of which t are right, and n of the answered
+        labels that are 1; and 1 where y = n = 0. None: 1 if all answers are right, else 0.
     """
 
     name: str
@@ -62,19 +62,6 @@ def _cost_of_wrong_bands(lower: FloatArray, costs: Costs) -> FloatArray:
     return np.asarray((1 - lower) * np.array(costs))
 
 
-def _share(part: Any, whole: Any) -> FloatArray:
-    """Return part / whole; 1 for nothing of nothing."""
-    return np.where(whole > 0, part / np.maximum(whole, 1), 1.0)
-
-
-def _f1(true_yes: Any, n_yes: Any, positives: Any) -> FloatArray:
-    return _share(2 * true_yes, n_yes + positives)
-
-
-def _jaccard(true_yes: Any, n_yes: Any, positives: Any) -> FloatArray:
-    return _share(true_yes, n_yes + positives - true_yes)
-
-
 RULES = {
     rule.name: rule
     for rule in (
@@ -83,8 +70,8 @@ RULES = {
         Rule(
             "bands", lambda _: 0.2, lambda costs: max(costs) * _CELL_REWARDS, _cost_of_wrong_bands
         ),
-        Rule("f1", lambda _: 0.4, lambda _: ROW_REWARDS, measure=_f1),
-        Rule("jaccard", lambda _: 0.4, lambda _: ROW_REWARDS, measure=_jaccard),
+        Rule("f1", lambda _: 0.4, lambda _: ROW_REWARDS, measure=(2.0, 0.0)),
+        Rule("jaccard", lambda _: 0.4, lambda _: ROW_REWARDS, measure=(1.0, 1.0)),
     )
 }
 """By name."""

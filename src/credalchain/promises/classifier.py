@@ -69,7 +69,8 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         all labels, other risks by the labels that are there, which assumes that labels are missing
         completely at random. "conservative": the promise holds whatever the missing labels are,
         since answers to them count as wrong; for "row_error", "selective_error" and
-        "positive_error".
+        "positive_error". It assumes no more than that new rows are like the calibration rows, and
+        that the labels that are there are right.
     per_label : bool, default=False
         Promise of each label by itself what ``promise`` says, where calibration rows can show it,
         and of the other labels together. A pilot of the calibration rows decides which; each of
@@ -148,6 +149,25 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         self.calibration = calibration
         self.values = values
         self.random_state = random_state
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state with the labels of a promise in lists: files take no key None."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if isinstance(self.promise, dict):
+            state["promise"] = {
+                risk: [*level.items()] if isinstance(level, dict) else level
+                for risk, level in self.promise.items()
+            }
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        promise = state["promise"]
+        if isinstance(promise, dict):
+            promise = {
+                risk: dict(level) if isinstance(level, list) else level
+                for risk, level in promise.items()
+            }
+        super().__setstate__({**state, "promise": promise})
 
     # -- fitting ---------------------------------------------------------------------------
 
@@ -428,7 +448,9 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
         A promise with confidence is tested at its level. A promise on average says nothing about
         one model, whose risk may well be somewhat above the level; it is tested at the most that
-        the calibration rows leave open, the upper end of the interval in the report.
+        the calibration rows leave open, the upper end of the interval in the report. With
+        ``missing="conservative"``, answers to missing labels count as right here, so a promise is
+        called broken by known labels only.
 
         Parameters
         ----------
@@ -461,13 +483,17 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         tests = []
         for promise, result in zip(promises, self.report_.promises, strict=True):
             level = result.level_to_check
-            rows, bad, every = promise.losses(truth, answers)
+            some, judged = np.arange(len(truth)), truth
+            if promise.conservative:  # missing labels must not make a promise look broken
+                some = np.flatnonzero((truth[:, promise.columns] != MISSING).any(axis=1))
+                judged = np.where(truth == MISSING, np.maximum(answers, 0), truth)
+            rows, bad, every = promise.losses(judged[some], answers[some])
+            rows = some[rows]
             estimate = float(mean_loss(bad, every))
             if promise.label is None:
                 losses = shifted(bad, every, level)
             else:
-                rows = np.flatnonzero(every)
-                losses = bad[rows].astype(np.float64)
+                rows, losses = rows[every], bad[every].astype(np.float64)
             evidence = evidence_against(losses, level)
             tests.append(PromiseTest(result, confidence_each, estimate, evidence, rows))
         return PromiseCheck(confidence, tuple(tests))
