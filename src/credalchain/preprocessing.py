@@ -257,7 +257,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of str
-        Names of the features, if X had column names that are all strings.
+        Names of the features seen during ``fit``, if X has column names that are all strings.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Measures of partial predictions: means over rows, shares of cells, order of labels.
 
 Missing true labels (see ``as_labels``) are left out: a measure uses the observed cells of a
-row, and a row without any leaves the mean. Completeness and set size do not look at the
+row, and a row without any is left out of the mean. Completeness and set size do not look at the
 truth at all.
 
 A label left open is neither a yes nor a no. A positive (a true label that is 1) that was left open
@@ -785,7 +785,7 @@ def precision_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the share of a label's cells answered with yes that are right; mean over labels.
 
-    A label that is never answered with yes leaves the mean.
+    A label that is never answered with yes is left out of the mean.
 
     Parameters
     ----------
@@ -859,7 +859,7 @@ def missed_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the share of a label's positives answered with yes; mean over labels.
 
-    A positive that was left open is not found. A label without positives leaves the mean.
+    A positive that was left open is not found. A label without positives is left out of the mean.
 
     Parameters
     ----------
@@ -911,7 +911,7 @@ def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
 def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the share of a label's answered positives answered with yes; mean over labels.
 
-    A label without such positives leaves the mean.
+    A label without such positives is left out of the mean.
 
     Parameters
     ----------
@@ -961,7 +961,7 @@ def f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute F1 of each label, in which open positives are not found; mean over labels.
 
-    A label without positives that is never answered with yes leaves the mean.
+    A label without positives that is never answered with yes is left out of the mean.
 
     Parameters
     ----------
@@ -1037,7 +1037,7 @@ def ranking_loss(Y_true: LabelsLike, prediction: Prediction) -> float:
 
     Labels of a row are ordered by the middle of their intervals, open ones too; a tie is wrong, and
     a row without such a pair counts 0, as in scikit-learn's ``label_ranking_loss``. Only labels
-    whose truth is observed form pairs; a row without any leaves the mean.
+    whose truth is observed form pairs; a row without any is left out of the mean.
 
     Parameters
     ----------
@@ -1092,7 +1092,7 @@ def completeness_curve(
     Y_true : array-like of shape (n_samples, n_labels)
         True labels; missing ones are left out.
     path : array-like of shape (n_values, n_samples, n_labels)
-        Partial predictions from bold to cautious, for instance from ``predict_path``.
+        Partial predictions from least to most cautious, for instance from ``predict_path``.
 
     Returns
     -------

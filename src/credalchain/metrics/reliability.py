@@ -31,7 +31,7 @@ class IntervalReliability:
     lower_sum, upper_sum : ndarray of float64, shape (2, n_bins)
         Sums of the bounds of these cells.
     level : float
-        Intervals wholly above it, or below 1 - level, are called sure.
+        Intervals entirely above ``level`` or below ``1 - level`` are called sure.
     sure, sure_wrong : int
         Cells with a sure interval, and those of them whose truth is on the other side.
 
@@ -155,7 +155,7 @@ def interval_reliability(
     n_bins : int, default=10
         Number of equally wide bins of the bounds, from 0 to 1.
     level : float, default=0.99
-        Intervals wholly above it, or below 1 - level, are called sure.
+        Intervals entirely above ``level`` or below ``1 - level`` are called sure.
 
     Returns
     -------
@@ -250,7 +250,7 @@ def sure_error(Y_true: LabelsLike, prediction: Prediction, *, level: float = _SU
     prediction : CredalPrediction
         Partial predictions with their bounds.
     level : float, default=0.99
-        Intervals wholly above it, or below 1 - level, are called sure.
+        Intervals entirely above ``level`` or below ``1 - level`` are called sure.
 
     Returns
     -------

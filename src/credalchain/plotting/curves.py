@@ -94,8 +94,8 @@ class CompletenessCurveDisplay:
         Y : array-like of shape (n_samples, n_labels)
             True labels.
         values : iterable of float, default=None
-            Values of the caution parameter. None takes so many, from bold to cautious, that the
-            curve shows all there is.
+            Values of the caution parameter. None takes so many, from least to most cautious, that
+            the curve shows all there is.
         name : str, default=None
             Shown in the legend.
         ax : matplotlib axes, default=None
@@ -142,7 +142,7 @@ class CompletenessCurveDisplay:
         Y_true : array-like of shape (n_samples, n_labels)
             True labels.
         path : array-like of shape (n_values, n_samples, n_labels)
-            Partial predictions from bold to cautious.
+            Partial predictions from least to most cautious.
         values : iterable of float, default=None
             Values of the caution parameter.
         parameter : str, default="s"

@@ -44,7 +44,7 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
 
     caution_parameter: str
     larger_is_more_cautious = False
-    caution_grid = np.append(np.geomspace(100.0, 1e-3, 1500), 0.0)  # from bold to cautious
+    caution_grid = np.append(np.geomspace(100.0, 1e-3, 1500), 0.0)  # from least to most cautious
     nested_ = True
     estimator: Any
     n_jobs: int | None = None

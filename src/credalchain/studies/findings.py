@@ -51,8 +51,8 @@ def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFra
     Returns
     -------
     DataFrame
-        A row for each data set, method, strategy, value of caution and level of damage; for each
-        measure ``m`` the columns ``m`` and ``m_spread``.
+        A row for each data set, method, strategy, value of caution and level of corruption; for
+        each measure ``m`` the columns ``m`` and ``m_spread``.
 
     Examples
     --------
@@ -124,8 +124,8 @@ def folds_at_completeness(
     Returns
     -------
     DataFrame
-        A row for each data set, method, strategy, level of damage, repetition and fold; a column
-        for each share, NaN where a curve does not reach it.
+        A row for each data set, method, strategy, level of corruption, repetition and fold; a
+        column for each share, NaN where a curve does not reach it.
 
     See Also
     --------
@@ -214,7 +214,7 @@ def at_completeness(
     Returns
     -------
     DataFrame
-        A row for each data set, method, strategy and level of damage; for each share ``c`` the
+        A row for each data set, method, strategy and level of corruption; for each share ``c`` the
         columns ``c`` and ``c_spread``.
 
     See Also
@@ -338,7 +338,7 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True)
 class ShareFindings:
-    """The methods at one share of labels answered, and one level of damage.
+    """The methods at one share of labels answered, and one level of corruption.
 
     Attributes
     ----------
@@ -406,7 +406,7 @@ class Findings:
     is_comparable : bool
         Whether the study measures what comparing takes: set-accuracy and completeness.
     shares : tuple of ShareFindings
-        By level of damage, then by share; none if no method reaches any.
+        By level of corruption, then by share; none if no method reaches any.
     spread_over : str
         "repetitions", or "folds" if there is one repetition.
     n_folds, n_repetitions : int
@@ -427,7 +427,7 @@ class Findings:
         return sorted({at.level for at in self.shares})
 
     def at_level(self, level: float) -> list[ShareFindings]:
-        """Return what was found at one level of damage."""
+        """Return what was found at one level of corruption."""
         return [at for at in self.shares if at.level == level]
 
 
@@ -449,7 +449,7 @@ def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
     Returns
     -------
     Findings
-        Ranks, tests and their corrected p-values, for each level of damage and share answered.
+        Ranks, tests and their corrected p-values, for each level of corruption and share answered.
 
     See Also
     --------

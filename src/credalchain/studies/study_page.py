@@ -81,7 +81,7 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     """Write the report of a study: tables (CSV), charts (SVG) and ``report.html``.
 
     The folder ``latex`` holds what a paper takes: tables (booktabs), and a figure for each data set
-    and level of damage as PDF and as source (pgfplots), as wide as a column.
+    and level of corruption as PDF and as source (pgfplots), as wide as a column.
 
     Parameters
     ----------

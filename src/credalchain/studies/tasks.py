@@ -92,7 +92,7 @@ def folds_of(study: Study, name: str, Y: Labels, repetition: int, groups: Any = 
 
 
 def damaged_labels(study: Study, name: str, Y: Labels, repetition: int) -> list[Labels]:
-    """Return the labels at every level of damage: nested, the same for every method."""
+    """Return the labels at every level of corruption: nested, the same for every method."""
     seed = seed_of(study.seed, "corruption", name, repetition)
     return [CORRUPTIONS[study.corruption](Y, level, seed) for level in study.levels]
 
