@@ -376,7 +376,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         binnings : sequence of NumericBins, ZeroAndBins or Categories
-            What was learned of each column.
+            Bins or categories of each column.
         """
         self.binnings_ = list(binnings)
         self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)

@@ -299,7 +299,7 @@ def test_a_frozen_model_may_be_named_and_not_stored(data, tmp_path):
     ]:
         with pytest.raises(ValueError, match=message):
             load_model(tmp_path / "named", frozen=wrong)
-    with pytest.raises(ValueError, match="the file holds all its models"):
+    with pytest.raises(ValueError, match="the file contains all its models"):
         load_model(tmp_path / "whole", frozen=model)
 
 

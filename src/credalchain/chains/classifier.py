@@ -126,8 +126,8 @@ class CredalMetaClassifier(CredalClassifier):
             self.model_ = model if unsampled is None else model.with_counts(unsampled.counts)
         else:
             raise TypeError(
-                "base must learn from counts or from a sample of rows to be fitted in chunks, got "
-                f"{base!r}."
+                "base must learn from counts or from a sample of rows, got one that needs all "
+                f"rows in memory: {base!r}."
             )
 
     def _set_model_from_counts(self, model: Any) -> None:

@@ -228,7 +228,10 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     ) -> Labels:
         """Fit, and return the encoded labels."""
         if is_dask(Y) and not is_dask(X):
-            raise TypeError("Y is a dask collection and X is not: give both, or Y.compute().")
+            raise TypeError(
+                "X must be a dask collection if Y is one, got "
+                f"{type(X).__name__}; otherwise pass Y.compute()."
+            )
         X = validate_table(self, X, reset=True)
         if Y is None:
             raise ValueError(

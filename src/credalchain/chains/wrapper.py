@@ -17,10 +17,10 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.validation import (
     check_array,
-    check_can_be_fitted,
     check_choice,
     check_instance,
     check_int,
+    check_not_frozen,
 )
 from credalchain.chains.local import LocalWalk, earlier_labels, fit_each_label, with_labels
 from credalchain.chains.protocol import ChainModel, ProbabilityWalk, Rows, Walk
@@ -345,7 +345,7 @@ class CredalWrapper(BaseEstimator):
                 f"quantiles must be two numbers, 0 <= low <= high <= 1, got {self.quantiles!r}."
             )
         estimator = self.estimator
-        check_can_be_fitted("estimator", estimator)
+        check_not_frozen("estimator", estimator)
         if estimator is not None and not (
             hasattr(estimator, "predict_proba") and is_classifier(estimator)
         ):

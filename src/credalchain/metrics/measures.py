@@ -43,7 +43,7 @@ class LabelCounts:
     Parameters
     ----------
     observed : ndarray of int, shape (n_labels,)
-        Rows where the truth is observed.
+        Number of rows whose truth is observed.
     answered : ndarray of int, shape (..., n_labels)
         Those that are answered; the first axes are those of a stack of predictions, if any.
     positive : ndarray of int, shape (n_labels,)
@@ -266,7 +266,7 @@ def require_bounds(prediction: Any, why: str) -> None:
 
 @dataclass(frozen=True)
 class Measure:
-    """Measure, with what it needs: the partial labels, the precise ones, or the bounds.
+    """Measure, with its input: partial labels, precise ones, or bounds.
 
     Parameters
     ----------
@@ -275,7 +275,7 @@ class Measure:
     greater_is_better : bool
         False for losses.
     needs : {"partial", "precise", "bounds"}, default="partial"
-        What it takes: partial predictions, complete ones, or a ``CredalPrediction``.
+        Input: partial predictions, complete ones, or a ``CredalPrediction``.
     of_tally : callable, default=None
         Computes it from the :class:`Tally` of a whole stack of labels: the partial ones, the
         precise ones, or those that bounds are resolved to (:func:`resolved_labels`), as ``needs``
@@ -376,7 +376,7 @@ def _cell_share(name: str, t: Tally) -> FloatArray:
 def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the share of rows without a wrong answer.
 
-    A row without any answer counts 1: look at completeness, too.
+    A row without any answer counts 1, so report completeness as well.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def completeness(Y_true: LabelsLike | None, prediction: PredictionLike) -> float:
-    """Compute the share of labels that are answered.
+    """Compute the share of labels that are answered (the coverage, in selective classification).
 
     Parameters
     ----------
@@ -492,7 +492,7 @@ def selective_error(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def precise_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share of rows in which every label is answered rightly.
+    """Compute the share of rows in which every label is answered correctly (exact match).
 
     Parameters
     ----------
@@ -522,7 +522,7 @@ def precise_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def maximin_accuracy(Y_true: LabelsLike, prediction: Prediction) -> float:
-    """Compute the exact match after each open label is resolved to the side better at worst.
+    """Compute the exact match after each open label is resolved by the maximin rule.
 
     An open label becomes 1 if lower > 1 - upper, else 0 (also where the two differ by no more than
     the rounding of their sums, 1e-9 in log-odds).
@@ -553,7 +553,7 @@ def maximin_accuracy(Y_true: LabelsLike, prediction: Prediction) -> float:
 
 
 def resolved_labels(prediction: Prediction) -> NDArray[np.int8]:
-    """Resolve open labels to the side that is better at worst, as for :func:`maximin_accuracy`.
+    """Resolve open labels by the maximin rule, as for :func:`maximin_accuracy`.
 
     Parameters
     ----------
@@ -617,8 +617,8 @@ def discounted_utility(
     prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
         Partial predictions: 0, 1, and -1 for an open label.
     abstention : float
-        Utility of an open label. At 0.5 abstaining is worth a coin toss; 0.65 and 0.80
-        are the values in use for u65 and u80.
+        Utility of an open label. At 0.5 abstaining is worth as much as a random guess; u65 and u80
+        use 0.65 and 0.80.
 
     Returns
     -------
@@ -809,7 +809,7 @@ def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share of all positives answered with yes: one left open is not found.
+    """Compute the share of all positives answered with yes; open ones count as not found.
 
     Parameters
     ----------
@@ -833,7 +833,7 @@ def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def missed_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share of all positives answered with no: one left open is not missed.
+    """Compute the share of all positives answered with no; open ones do not count as missed.
 
     Parameters
     ----------

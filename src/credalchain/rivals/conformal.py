@@ -82,7 +82,7 @@ class ConformalAbstention(CalibratedMixin):
     n_jobs : int, default=None
         Number of labels fitted in parallel.
     random_state : int, RandomState or None, default=None
-        Determines which rows are held out.
+        Seed of the random choice of the held-out rows.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Skeptical inference: what all label vectors that may be best have in common."""
+"""Skeptical inference: the values on which all optimal label vectors agree."""
 
 from collections.abc import Iterable
 from itertools import product
@@ -20,7 +20,7 @@ _MAX_LABELS = 8
 
 
 class SkepticalInference(RejectMixin):
-    """Skeptical inference: answer what all label vectors that may be optimal agree on.
+    """Skeptical inference: answer the labels on which all possibly optimal vectors agree.
 
     A label vector may be optimal for the Hamming loss if no other has a smaller expected loss under
     every joint distribution that the base allows (maximality). Over a binary relevance classifier
