@@ -111,6 +111,10 @@ TRUSTED_TYPES = sorted(
 class ModelFileError(ValueError):
     """Error for a file that is not a model, or not one that can be loaded.
 
+    See Also
+    --------
+    load_model : Raises this error.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -215,6 +219,10 @@ def load_model(
         are not trusted, or arrays that do not fit together.
     FileNotFoundError
         If there is no such file.
+
+    See Also
+    --------
+    save_model : Write an estimator to a file.
 
     Examples
     --------

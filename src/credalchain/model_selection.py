@@ -48,6 +48,10 @@ def unwrap(estimator: BaseEstimator, X: MatrixLike | None = None) -> tuple[Any, 
     Z : array-like, data frame or scipy sparse, or None
         X as it arrives there.
 
+    See Also
+    --------
+    partial_labels : Partial predictions of pipelines and searches.
+
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline
@@ -91,6 +95,10 @@ def partial_labels(estimator: BaseEstimator, X: MatrixLike) -> Labels:
     -------
     ndarray of int8, shape (n_samples, n_labels)
         Partial predictions: 0, 1, and -1 for an open label.
+
+    See Also
+    --------
+    unwrap : Return the estimator inside, for its other methods.
 
     Examples
     --------
@@ -140,6 +148,17 @@ def cross_val_partial(
     -------
     ndarray of int8, shape (n_samples, n_labels)
         Partial predictions: 0, 1, and -1 for an open label.
+
+    Raises
+    ------
+    ValueError
+        If ``cv`` does not yield every row in exactly one test fold, or if Y has missing labels that
+        the estimator does not accept.
+
+    See Also
+    --------
+    partial_labels : Partial predictions of a fitted pipeline or search.
+    sklearn.model_selection.cross_val_predict : Complete predictions.
 
     Examples
     --------
@@ -419,6 +438,16 @@ def partial_scorer(measure: str | Measure, **options: Any) -> PartialScorer:
     -------
     PartialScorer
         A callable ``scorer(estimator, X, Y)``.
+
+    Raises
+    ------
+    ValueError
+        If ``measure`` is neither a name in ``MEASURES`` nor a measure.
+
+    See Also
+    --------
+    credalchain.metrics.Measure : A custom measure.
+    sklearn.metrics.make_scorer : Scorers of complete predictions.
 
     Examples
     --------

@@ -53,6 +53,10 @@ class Exactness(StrEnum):
 
     Outer bounds contain the defined ones, inner bounds lie inside them.
 
+    See Also
+    --------
+    CredalPrediction : Has the exactness of its bounds.
+
     Examples
     --------
     >>> from credalchain import CredalChainClassifier, Exactness
@@ -140,6 +144,11 @@ class CredalPrediction:
         True for labels that were left open.
     exactness_by_row : ndarray of Exactness, shape (n_samples, n_labels)
         Exactness of every single pair of bounds.
+
+    See Also
+    --------
+    Exactness : Relation of the bounds to the defined ones.
+    credalchain.plotting.plot_predictions : Plot some rows of a prediction.
 
     Examples
     --------

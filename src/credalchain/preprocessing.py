@@ -259,6 +259,11 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of str
         Names of the features seen during ``fit``, if X has column names that are all strings.
 
+    See Also
+    --------
+    NaiveCredal : Discretizes its input by default.
+    sklearn.preprocessing.KBinsDiscretizer : Bins of numeric columns only.
+
     Examples
     --------
     >>> from credalchain import Discretizer

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -318,6 +319,17 @@ def search_chain(
     ChainSearch
         Vectors, their probabilities, and the values on which they agree.
 
+    Raises
+    ------
+    ValueError
+        If the chain has a dynamic order, if ``method`` is not defined for intervals (s > 0), or if
+        the search would take too long.
+
+    See Also
+    --------
+    ChainSearch : The result.
+    credalchain.plotting.plot_chain_tree : Plot the tree of one row.
+
     References
     ----------
     K. Dembczynski, W. Waegeman and E. Huellermeier, An analysis of chaining in multi-label
@@ -349,7 +361,7 @@ def search_chain(
     s, m = check_s(s), chain.n_labels_
     check_method(method, s, m)
     check_int("width", width)
-    if isinstance(epsilon, bool) or not 0 <= epsilon <= 1:
+    if not isinstance(epsilon, Real) or isinstance(epsilon, bool) or not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon must be a number from 0 to 1, got {epsilon!r}.")
     encoded = chain.encode(X)
     n = encoded.shape[0]

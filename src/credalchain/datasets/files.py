@@ -178,6 +178,17 @@ def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
     MultilabelDataset
         Features and labels.
 
+    Raises
+    ------
+    ValueError
+        If a file is not in this format.
+    FileNotFoundError
+        If there is no such file.
+
+    See Also
+    --------
+    read_file : Read a file of any of these formats.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -227,6 +238,17 @@ def read_meka(arff: PathLike) -> MultilabelDataset:
     -------
     MultilabelDataset
         Features and labels.
+
+    Raises
+    ------
+    ValueError
+        If a file is not in this format.
+    FileNotFoundError
+        If there is no such file.
+
+    See Also
+    --------
+    read_file : Read a file of any of these formats.
 
     Examples
     --------
@@ -280,7 +302,11 @@ def read_arff(arff: PathLike, labels: Sequence[str]) -> MultilabelDataset:
     Raises
     ------
     ValueError
-        If the file is not valid ARFF, has no such attribute, or one that is not a label.
+        If the file is not valid ARFF, or if one of ``labels`` is not an attribute or not binary.
+
+    See Also
+    --------
+    read_file : Read a file of any of these formats.
 
     Examples
     --------
@@ -317,6 +343,10 @@ def read_table(path: PathLike, labels: Sequence[str]) -> MultilabelDataset:
     -------
     MultilabelDataset
         Features and labels.
+
+    See Also
+    --------
+    read_file : Read a file of any of these formats.
 
     Examples
     --------
@@ -361,6 +391,15 @@ def read_file(path: PathLike, labels: str | Sequence[str]) -> MultilabelDataset:
     -------
     MultilabelDataset
         Features and labels.
+
+    Raises
+    ------
+    ValueError
+        If the ending of the name is unknown, or the labels cannot be read.
+
+    See Also
+    --------
+    load : Load a data set by its name.
 
     Examples
     --------

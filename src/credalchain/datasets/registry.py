@@ -79,6 +79,10 @@ def load_mulan(name: str) -> MultilabelDataset:
     DataUnavailableError
         If it can neither be found nor downloaded.
 
+    See Also
+    --------
+    load : Load any data set by its name.
+
     Examples
     --------
     >>> from credalchain.datasets import load_mulan
@@ -191,6 +195,10 @@ def load_embedded_yeast() -> EmbeddedData:
     -------
     EmbeddedData
         Features and labels as arrays, with their names.
+
+    See Also
+    --------
+    load_mulan : Load other data sets of the MULAN collection.
 
     References
     ----------

@@ -74,6 +74,12 @@ def explain(
         Bounds and answers; reasons or similar rows; and the labels that answers to open ones would
         settle.
 
+    Raises
+    ------
+    ValueError
+        If x is not a single row, a label is unknown, or ``s``, ``strategy`` or ``reward`` is not a
+        parameter of the classifier.
+
     See Also
     --------
     next_questions : Which open labels to ask about next.

@@ -89,6 +89,10 @@ def next_questions(
     list of OpenQuestion
         Questions, the best first.
 
+    See Also
+    --------
+    explain : Explain the answers of one row.
+
     Examples
     --------
     >>> from credalchain import CredalChainClassifier, next_questions

@@ -149,6 +149,10 @@ def tally(truth: Labels, labels: Labels) -> Tally:
     Tally
         The counts.
 
+    See Also
+    --------
+    pooled : Merge several tallies.
+
     Examples
     --------
     >>> from credalchain import as_labels
@@ -181,6 +185,10 @@ def pooled(tallies: Iterable[Tally]) -> Tally:
     -------
     Tally
         The counts of all rows.
+
+    See Also
+    --------
+    tally : Count partial predictions against the truth.
 
     Examples
     --------
@@ -390,6 +398,11 @@ def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Share of rows.
 
+    See Also
+    --------
+    completeness : Share of labels answered.
+    precise_accuracy : Exact match of complete predictions.
+
     Examples
     --------
     >>> from credalchain.metrics import set_accuracy
@@ -413,6 +426,10 @@ def completeness(Y_true: LabelsLike | None, prediction: PredictionLike) -> float
     -------
     float
         Share between 0 and 1.
+
+    See Also
+    --------
+    set_accuracy : Share of rows without a wrong answer.
 
     References
     ----------
@@ -446,6 +463,10 @@ def incorrectness(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Mean over rows.
 
+    See Also
+    --------
+    selective_error : The same, pooled over rows.
+
     References
     ----------
     Y. C. Carranza Alarcon and S. Destercke, Multi-label Chaining with Imprecise
@@ -477,6 +498,10 @@ def selective_error(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Share of answers; NaN if nothing is answered.
 
+    See Also
+    --------
+    incorrectness : Mean over rows of the same share.
+
     References
     ----------
     R. El-Yaniv and Y. Wiener, On the foundations of noise-free selective classification, Journal
@@ -505,6 +530,15 @@ def precise_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Share of rows.
+
+    Raises
+    ------
+    ValueError
+        If a label is left open.
+
+    See Also
+    --------
+    set_accuracy : The same for partial predictions.
 
     Examples
     --------
@@ -539,6 +573,10 @@ def maximin_accuracy(Y_true: LabelsLike, prediction: Prediction) -> float:
     float
         Share of rows.
 
+    See Also
+    --------
+    resolved_labels : The labels after open ones are resolved.
+
     Examples
     --------
     >>> from credalchain import CredalChainClassifier
@@ -564,6 +602,10 @@ def resolved_labels(prediction: Prediction) -> NDArray[np.int8]:
     -------
     ndarray of int8, shape (n_samples, n_labels)
         Labels 0 and 1.
+
+    See Also
+    --------
+    maximin_accuracy : Exact match of these labels.
 
     Examples
     --------
@@ -655,6 +697,10 @@ def utility_65(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Mean over labels and rows.
 
+    See Also
+    --------
+    discounted_utility : Any utility of an open label.
+
     References
     ----------
     M. Zaffalon, G. Corani and D. Maua, Evaluating credal classifiers by utility-discounted
@@ -683,6 +729,10 @@ def utility_80(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Mean over labels and rows.
+
+    See Also
+    --------
+    discounted_utility : Any utility of an open label.
 
     References
     ----------
@@ -717,6 +767,10 @@ def abstention_loss(
     float
         Mean over rows.
 
+    See Also
+    --------
+    hamming_loss : Open labels cost nothing.
+
     Examples
     --------
     >>> from credalchain.metrics import abstention_loss
@@ -743,6 +797,10 @@ def hamming_loss(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Mean over rows.
+
+    See Also
+    --------
+    abstention_loss : Open labels have a cost.
 
     Examples
     --------
@@ -823,6 +881,10 @@ def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Share of positives.
 
+    See Also
+    --------
+    selective_recall_micro : Open positives do not count.
+
     Examples
     --------
     >>> from credalchain.metrics import recall_micro
@@ -846,6 +908,10 @@ def missed_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Share of positives.
+
+    See Also
+    --------
+    recall_micro : Share of all positives answered with yes.
 
     Examples
     --------
@@ -873,6 +939,10 @@ def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Mean over labels.
 
+    See Also
+    --------
+    selective_recall_macro : Open positives do not count.
+
     Examples
     --------
     >>> from credalchain.metrics import recall_macro
@@ -898,6 +968,10 @@ def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
     -------
     float
         Share of positives.
+
+    See Also
+    --------
+    recall_micro : Open positives count as not found.
 
     Examples
     --------
@@ -925,6 +999,10 @@ def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
     float
         Mean over labels.
 
+    See Also
+    --------
+    recall_macro : Open positives count as not found.
+
     Examples
     --------
     >>> from credalchain.metrics import selective_recall_macro
@@ -948,6 +1026,10 @@ def f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         F1 of all cells.
+
+    See Also
+    --------
+    selective_f1_micro : Open positives do not count.
 
     Examples
     --------
@@ -975,6 +1057,10 @@ def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Mean over labels.
 
+    See Also
+    --------
+    selective_f1_macro : Open positives do not count.
+
     Examples
     --------
     >>> from credalchain.metrics import f1_macro
@@ -999,6 +1085,10 @@ def selective_f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         F1 of answered cells.
 
+    See Also
+    --------
+    f1_micro : Open positives count as not found.
+
     Examples
     --------
     >>> from credalchain.metrics import selective_f1_micro
@@ -1022,6 +1112,10 @@ def selective_f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Mean over labels.
+
+    See Also
+    --------
+    f1_macro : Open positives count as not found.
 
     Examples
     --------

@@ -166,6 +166,11 @@ def interval_reliability(
     IntervalReliability
         Counts and shares of each bin.
 
+    See Also
+    --------
+    interval_calibration_error : Summarize the bins in one number.
+    credalchain.plotting.IntervalCalibrationDisplay : Plot the bins.
+
     Examples
     --------
     >>> from credalchain import CredalChainClassifier
@@ -260,6 +265,10 @@ def sure_error(Y_true: LabelsLike, prediction: Prediction, *, level: float = _SU
     -------
     float
         At most 1 - level if the intervals are valid; NaN if there is no such cell.
+
+    See Also
+    --------
+    interval_reliability : Counts of all intervals, by bins.
 
     Examples
     --------

@@ -60,6 +60,15 @@ def partial_report(
         ``selective_recall`` among the answered (NaN where undefined). ``all labels`` pools the
         cells.
 
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or ``label_names`` are not one distinct name per label.
+
+    See Also
+    --------
+    sklearn.metrics.classification_report : Report on complete predictions.
+
     Examples
     --------
     >>> from credalchain import partial_report

@@ -230,6 +230,10 @@ def plot_promise_curve(
     matplotlib axes
         Axes with the curves.
 
+    See Also
+    --------
+    credalchain.promise_curve : Compute the curve.
+
     Examples
     --------
     >>> from credalchain import CredalChainClassifier, promise_curve

@@ -69,6 +69,10 @@ def plot_predictions(
     matplotlib axes
         Axes with the picture.
 
+    See Also
+    --------
+    plot_explanation : Plot the explanation of one row.
+
     Examples
     --------
     >>> from credalchain import CredalChainClassifier
@@ -164,6 +168,10 @@ def plot_explanation(
     -------
     matplotlib figure
         The picture.
+
+    See Also
+    --------
+    credalchain.explain : Compute the explanation.
 
     Examples
     --------

@@ -88,6 +88,10 @@ def plot_chain_tree(
     matplotlib axes
         Axes with the tree.
 
+    See Also
+    --------
+    credalchain.search_chain : Search the tree.
+
     Examples
     --------
     >>> from credalchain import CredalChainClassifier

@@ -308,6 +308,11 @@ def promise_curve(
     PromiseCurve
         Risk and completeness of each value, and the value that each level allows.
 
+    Raises
+    ------
+    ValueError
+        If a level is not between 0 and 1, or ``risk`` or ``calibration`` is invalid.
+
     See Also
     --------
     PromisedClassifier : Keep a promise at one level.

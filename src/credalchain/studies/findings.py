@@ -54,6 +54,10 @@ def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFra
         A row for each data set, method, strategy, value of caution and level of corruption; for
         each measure ``m`` the columns ``m`` and ``m_spread``.
 
+    See Also
+    --------
+    at_completeness : Compare methods at equal shares of labels answered.
+
     Examples
     --------
     >>> import pandas as pd

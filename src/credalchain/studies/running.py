@@ -57,6 +57,11 @@ def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
     int
         Number of tasks that failed; ``store.errors(study)`` says why.
 
+    See Also
+    --------
+    load_study : Read a study from a file.
+    write_report : Write the report of its results.
+
     Examples
     --------
     >>> from pathlib import Path

@@ -176,6 +176,10 @@ def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
     FileNotFoundError
         If there is no such file.
 
+    See Also
+    --------
+    run_study : Run the study.
+
     Examples
     --------
     >>> from pathlib import Path

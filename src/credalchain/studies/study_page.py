@@ -97,6 +97,10 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     list of Path
         The files, the page last.
 
+    See Also
+    --------
+    findings_in_words : The main findings as sentences.
+
     Examples
     --------
     >>> from pathlib import Path
