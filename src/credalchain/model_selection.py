@@ -430,7 +430,7 @@ def partial_scorer(measure: str | Measure, **options: Any) -> PartialScorer:
     Parameters
     ----------
     measure : str or Measure
-        One of ``credalchain.metrics.MEASURES``, or a measure of your own. Losses are negated.
+        One of ``credalchain.metrics.MEASURES``, or a custom measure. Losses are negated.
     **options
         Passed on to the measure, for instance ``cost=0.1``.
 

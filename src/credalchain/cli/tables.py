@@ -289,7 +289,7 @@ class LearningOptions(LabelOptions):
         """Return the columns to learn from, what they hold, and the groups of rows, if given.
 
         Identifiers, constant and empty columns are left out, except those that ``--keep`` names.
-        Notes say what was found without being asked.
+        Notes about the columns are printed.
         """
         groups: Any = None
         if self.groups == "none" and "none" not in X.columns:
@@ -365,7 +365,7 @@ def split_tags(
 ) -> pd.DataFrame:
     """Return a column of 0 and 1 for each tag in a column of tags.
 
-    An empty cell has none of them; of a cell that is ``?`` nobody knows. Spellings that differ in
+    An empty cell has none of them; the tags of a cell ``?`` are missing. Spellings that differ in
     capitals only are one label, called as in ``known`` or else as most rows have it, unless
     ``case_sensitive``.
     """

@@ -31,7 +31,7 @@ _TOLERANCE = 1e-6  # by which rounding may take probabilities beyond 0 and 1
 
 
 class PrecomputedScores:
-    """Scores that are given in place of features, (n, m): probabilities, or log-odds."""
+    """Scores passed instead of features, (n, m): probabilities or log-odds."""
 
     def __init__(self, scores: Any, n_labels: int) -> None:
         values = _as_matrix(scores, n_labels)

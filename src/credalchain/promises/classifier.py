@@ -428,7 +428,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
         A promise with confidence is tested at its level. A promise on average is no statement about
         a single model, whose risk may be somewhat above the level; it is tested at the largest risk
-        that the calibration rows do not exclude, the upper end of the interval in the report.
+        that the calibration rows do not exclude, ``upper_bound`` of the promise in the report.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ from credalchain._utils.array_types import FloatArray, Labels
 from credalchain.promises.risks import Promise, shifted
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
-"""Stakes of the gamblers, as shares of what they can lose at most."""
+"""Stakes of the bets, as shares of the largest possible loss."""
 
 _MANY_ROWS = 10**8
 _NEARLY_ALWAYS = 0.95  # a risk that cannot be noticeably larger

@@ -1,4 +1,4 @@
-"""The reject option: per label, per row, and with thresholds of its own for each label."""
+"""Reject options: per label, per row, and with two thresholds for each label."""
 
 import numpy as np
 from sklearn.base import BaseEstimator

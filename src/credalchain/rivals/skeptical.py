@@ -34,7 +34,7 @@ class SkepticalInference(RejectMixin):
     estimator : CredalBinaryRelevanceClassifier or CredalChainClassifier
         Over any base; a chain needs a fixed order of its labels.
     s : float, default=1.0
-        Imprecision, in place of the estimator's own; the larger, the less is answered.
+        Imprecision, which overrides that of the estimator; a larger value answers less.
 
     See Also
     --------
