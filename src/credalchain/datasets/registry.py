@@ -44,7 +44,7 @@ MULAN = {name: MulanSource(**about) for name, about in json.loads(_ABOUT).items(
 
 
 class DataUnavailableError(OSError):
-    """Error for a data set that is neither on this machine nor can be downloaded.
+    """Error for a data set that is not on this machine and cannot be downloaded.
 
     Examples
     --------

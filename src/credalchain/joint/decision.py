@@ -144,9 +144,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         at all, where P(1) is at least the second cost divided by the sum of both. None: both cost
         1, and a :class:`PromisedClassifier` learns them. Used at prediction time only.
     constraints : list of str, default=None
-        Constraints that label vectors must satisfy: ``"rock -> music"``, ``"at most one of a, b,
-        c"``, ``"exactly one of a, not b"``, ``"at least one of a, b"``. All probabilities are
-        conditional on them, and answers never contradict them. Used at prediction time only.
+        Constraints that label vectors must satisfy: ``"rock -> music"``,
+        ``"at most one of a, b, c"``, ``"exactly one of a, not b"``, ``"at least one of a, b"``. All
+        probabilities are conditional on them, and answers never contradict them. Used at prediction
+        time only.
     calibration_folds : int or None, default=3
         Not used by a joint forest, whose shares are learned out of bag. For other classifiers all
         odds are raised to one power, learned by cross-validation with this number of folds on the

@@ -95,8 +95,8 @@ def choose_caution(
 ) -> CautionChoice:
     """Choose the least cautious value that answers at most a given share of the labels.
 
-    The meaning of s or of a reward depends on the data; a share of labels answered is the same on
-    all data. A quarter of the rows (at most 2000) is held out to find the value. The effect of s is
+    The meaning of s or of a reward depends on the data; that of a share of labels answered does
+    not. A quarter of the rows (at most 2000) is held out to find the value. The effect of s is
     relative to the number of training rows, so the value found is scaled for a fit on all of X.
     Labels that are constant do not count. There is no guarantee; for one, see
     :class:`PromisedClassifier`.

@@ -54,12 +54,12 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         answers) that gives each row a loss from 0 to 1. Instead of a number, a dict of labels and
         numbers: each of these labels then has a caution of its own; None stands for all rows, whose
         caution is the least of all labels. Several risks are all kept. With "positive_error" and
-        "missed_positives", answers yes and no have cautions of their own. None means {"row_error":
-        0.1}.
+        "missed_positives", answers yes and no have cautions of their own. None means a row error of
+        at most 0.1.
     confidence : float, default=None
         If None, the risk is at most the level in expectation over calibration rows and new rows. A
-        number is the probability, over the calibration rows, that all promises are kept; it is
-        split over several cautions.
+        number is the probability, over the calibration rows, that all promises are kept; with
+        several cautions, the error probability is split over them.
     guarantee : {"exact", "asymptotic"}, default="exact"
         Test of risks that are means or ratios, with a confidence. "exact" holds for any number of
         rows; "asymptotic" uses the normal approximation, which answers more with few rows, but
