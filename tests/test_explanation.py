@@ -247,7 +247,7 @@ def test_models_that_are_no_sum(name):
 def test_caution_parameters_do_not_mix():
     X, Y = [[0.0], [1.0]] * 4, [[0, 1], [1, 0]] * 4
     decision = JointDecision(CredalChainClassifier()).fit(X, Y)
-    with pytest.raises(ValueError, match="has a reward in place of s"):
+    with pytest.raises(ValueError, match="s and strategy must be None for a JointDecision"):
         explain(decision, [0.0], s=1.0)
     with pytest.raises(ValueError, match="reward must be None for CredalChainClassifier"):
         explain(CredalChainClassifier().fit(X, Y), [0.0], reward=1.0)

@@ -593,7 +593,7 @@ def test_a_vector_is_not_predicted_lazily():
     chain = CredalChainClassifier().fit(X, ["no", "yes"] * 6)
     with pytest.raises(TypeError, match="fitted on a vector"):
         chain.predict(da.from_array(X, chunks=4))
-    with pytest.raises(TypeError, match="Y is a dask collection and X is not"):
+    with pytest.raises(TypeError, match="X must be a dask collection if Y is one"):
         CredalChainClassifier().fit(X, da.from_array(np.arange(12) % 2, chunks=4))
 
 

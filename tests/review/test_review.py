@@ -272,7 +272,7 @@ def test_files_that_are_something_else(tmp_path):
     other = sqlite3.connect(tmp_path / "other")
     other.execute("CREATE TABLE things (x)")
     other.commit()
-    with pytest.raises(AnswersFileError, match="the database of another application"):
+    with pytest.raises(AnswersFileError, match="a database of another application"):
         AnswerStore(tmp_path / "other")
     AnswerStore(tmp_path / "mine").close()
     changed = sqlite3.connect(tmp_path / "mine")
@@ -650,7 +650,7 @@ def test_leases_of_others_are_left_alone(session):
     row = session.next_row("ann", "in order")["row"]
     session.next_row("bob", "in order", after=row)
     assert session.next_row("eve", "in order")["row"] != row
-    with pytest.raises(ReviewError, match="with ann now"):
+    with pytest.raises(ReviewError, match="being answered by ann"):
         session.open_row(row, "bob")
     for wrong in (10**30, -1, N):
         with pytest.raises(ReviewError, match="row must be between"):
@@ -843,9 +843,9 @@ def test_export_tells_of_answers_that_fell_away(answered, folder, tmp_path):
 def test_a_request_of_the_same_name_with_other_content_is_refused(session):
     session.answer(0, 0, 1, "ann", "request-1")
     for row, label, value in [(0, 1, 1), (0, 0, 0), (1, 0, 1)]:
-        with pytest.raises(ReviewError, match="already has another event"):
+        with pytest.raises(ReviewError, match="already used for another event"):
             session.answer(row, label, value, "ann", "request-1")
-    with pytest.raises(ReviewError, match="already has another event"):
+    with pytest.raises(ReviewError, match="already used for another event"):
         session.undo("ann", "request-1")
     assert len(session.rows.store.events()) == 1
 
