@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 
 from credalchain import CredalChainClassifier, JointDecision
 from credalchain.datasets import load
-from credalchain.explanation.questions import expected_to_settle
+from credalchain.explanation.questions import expected_settled_labels
 
 SETTLED, ROWS = 0.95, 250
 ANSWERED = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # by the model alone, before anybody is asked
@@ -54,7 +54,7 @@ class Review:
     def rescore(self, scores: Any, order: str, rng: Any, rows: Any) -> None:
         is_open, interval = self.labels[rows] == -1, self.interval[rows]
         if order == "settles most":
-            gains = expected_to_settle(
+            gains = expected_settled_labels(
                 self.model, self.X[rows], self.known[rows], is_open, interval
             )
             value = gains[..., 0] + 1e-3 * gains[..., 1]

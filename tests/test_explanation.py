@@ -206,7 +206,7 @@ WHY_NOT = {
     "forest": "a forest is not a sum",
     "wrapper": "a wrapped classifier does not say",
     "ensemble": "the mean of several chains is not a sum",
-    "joint": "labels are taken as independent",
+    "joint": "labels are treated as independent",
 }
 
 
@@ -247,9 +247,9 @@ def test_models_that_are_no_sum(name):
 def test_caution_parameters_do_not_mix():
     X, Y = [[0.0], [1.0]] * 4, [[0, 1], [1, 0]] * 4
     decision = JointDecision(CredalChainClassifier()).fit(X, Y)
-    with pytest.raises(ValueError, match="has a reward in place of s"):
+    with pytest.raises(ValueError, match="s and strategy must be None for a JointDecision"):
         explain(decision, [0.0], s=1.0)
-    with pytest.raises(ValueError, match="reward is for a JointDecision"):
+    with pytest.raises(ValueError, match="reward must be None for CredalChainClassifier"):
         explain(CredalChainClassifier().fit(X, Y), [0.0], reward=1.0)
 
 
@@ -436,7 +436,7 @@ def test_training_rows_without_the_label_are_no_evidence_for_it(missing):
 def test_what_is_said_in_place_of_reasons_is_true(songs):
     _, X, Y = songs
     chain = CredalChainClassifier(base=CredalForest(ExtraTreesClassifier(5)), random_state=0)
-    joint, independent = "training rows", "taken as independent"
+    joint, independent = "training rows", "treated as independent"
     for decision, words in (
         (JointDecision(small_forest()), joint),
         (JointDecision(small_forest(), joint="independent"), independent),

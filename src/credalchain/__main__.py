@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line, or say what it needs."""
+    """Run the command line, or name the package that it lacks."""
     try:
         from credalchain.cli.app import run
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What the columns of a table hold, and how they are prepared for a classifier.
+"""Kinds of columns of a table, and their preparation for a classifier.
 
 skrub makes numbers of dates and categories with many values; numbers written with units,
 separators or words for "missing" are read here, before it.
@@ -52,9 +52,9 @@ class Feature:
         Share of the rows.
     n_distinct : int
     note : str
-        What was found without being asked, "" if nothing.
+        Note for the user, "" if there is none.
     left_out : str
-        Why there is nothing to learn from it, "" if there is.
+        Reason to leave the column out, "" if there is none.
     number_format : tuple of (str, str, str), or None
         Decimal mark, thousands separator and unit of numbers that are read from texts.
     date_format : str
@@ -77,14 +77,14 @@ class Feature:
 
     @property
     def is_plain(self) -> bool:
-        """Whether classifiers of this package learn from it as it is."""
+        """True if classifiers of this package learn from it without preparation."""
         is_known = self.kind in ("numbers", "categories", "many categories")
         return not self.left_out and is_known and self.number_format is None and not self.absent
 
 
 @dataclass(frozen=True)
 class Label:
-    """A column of labels: how often yes, no and missing, and what to think about."""
+    """A column of labels: counts of yes, no and missing, and a note for the user."""
 
     name: str
     n_yes: int
@@ -104,7 +104,7 @@ def describe_features(
     na : sequence of str
         Texts that mean "missing".
     decimal, thousands : str
-        Of numbers in texts; "" is to be found out.
+        Decimal mark and thousands separator of numbers in texts; "" means to detect them.
     """
     formats = [
         form
@@ -122,7 +122,7 @@ def describe_features(
         found["missing"] = 1 - len(values) / max(len(keys), 1)
         found["n_distinct"] = int(values.nunique())
         feature = Feature(name, **found)
-        features.append(replace(feature, left_out=_why_left_out(feature, values)))
+        features.append(replace(feature, left_out=_reason_to_leave_out(feature, values)))
     return features
 
 
@@ -203,7 +203,7 @@ def read_numbers(texts: Any, decimal: str, thousands: str, unit: str) -> Any:
     return _pandas().to_numeric(digits, errors="coerce")
 
 
-def _why_left_out(feature: Feature, values: Any) -> str:
+def _reason_to_leave_out(feature: Feature, values: Any) -> str:
     """Return why nothing can be learned from the values of a column, "" if something can."""
     n, n_distinct, kind = len(values), feature.n_distinct, feature.kind
     if n == 0:
@@ -258,7 +258,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     features : list of Feature
         The columns that are learned from.
     keep_categories : bool, default=False
-        Whether categories with many values stay categories, as naive chains use them.
+        If True, keep categories with many values as categories, for naive chains.
     random_state : int, default=0
 
     Attributes
@@ -276,7 +276,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is a column that it changes."""
+        """True if there is a column to prepare."""
         return any(not f.is_plain or self._has_letters(f) for f in self.features)
 
     def fit(self, X: "pd.DataFrame", y: Any = None) -> Self:

@@ -9,16 +9,16 @@ _OUR_OWN = ("credalchain", "sklearn", "joblib", "contextlib")
 
 
 class DataWarning(UserWarning):
-    """Something about the data because of which less can be learned or answered.
+    """Warning about data that limits what can be learned or answered.
 
-    Such as a label that is the same in all training rows or missing in all of them, a column of
-    names, or a category in new rows that was never seen in training. To silence them:
+    For instance about a label that is constant or missing in all training rows, a column of names,
+    or a category in new rows that was never seen in training. Silence it by
     ``warnings.simplefilter("ignore", DataWarning)``.
     """
 
 
 def warn_about_data(message: str) -> None:
-    """Return a warning that shows the line of the user's own code."""
+    """Issue a warning that points to the line of the user's own code."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _OUR_OWN:
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""Label matrices of any kind, and how people write labels."""
+"""Label matrices of any kind, and the words for labels in text files."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,13 +25,13 @@ LABEL_WORDS = {
     **dict.fromkeys(("0", "0.0", "no", "n", "false", "f"), 0),
     **dict.fromkeys(("?", "", "na", "nan", "-1"), None),
 }
-"""What people write in a cell of a label, in lower case."""
+"""Words for yes and no in cells of labels, in lower case."""
 
 _EXPECTED = "0, 1 or missing (-1, NaN, None, pd.NA or masked)"
 
 
 def is_missing(cell: Any) -> bool:
-    """Return whether a single value stands for "nobody knows": None, NaN, ``pd.NA`` or ``NaT``."""
+    """Return whether a single value is missing: None, NaN, ``pd.NA`` or ``NaT``."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(cell, (float, np.floating)) and bool(np.isnan(cell))
@@ -49,11 +49,11 @@ def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> N
     ----------
     Y : array-like, data frame, masked array or scipy sparse of shape (n, m) or (n,)
         Labels 0 or 1 (or booleans); NaN, None, ``pd.NA``, -1 or a masked cell is a
-        label nobody has observed. What a sparse matrix does not store is 0.
+        label that was not observed. Values that a sparse matrix does not store are 0.
     name : str, default="Y"
         Name of the argument in error messages.
     require_zero : bool, default=True
-        Whether to reject a matrix with -1 and +1 but no 0, in which -1 most likely means "no".
+        If True, reject a matrix with -1 and +1 but no 0, in which -1 most likely means "no".
 
     Returns
     -------
@@ -64,6 +64,10 @@ def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> N
     ------
     ValueError
         If Y holds other values, or has more than two dimensions.
+
+    See Also
+    --------
+    sklearn.preprocessing.MultiLabelBinarizer : Convert lists of label names to a matrix.
 
     Examples
     --------

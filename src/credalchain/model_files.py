@@ -111,6 +111,10 @@ TRUSTED_TYPES = sorted(
 class ModelFileError(ValueError):
     """Error for a file that is not a model, or not one that can be loaded.
 
+    See Also
+    --------
+    load_model : Raises this error.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -130,7 +134,7 @@ class ModelFileError(ValueError):
 def save_model(
     estimator: BaseEstimator, path: str | os.PathLike[str], *, store_frozen: bool = True
 ) -> None:
-    """Write a fitted estimator to a file, completely or not at all.
+    """Write a fitted estimator to a file, atomically.
 
     Parameters
     ----------
@@ -140,8 +144,8 @@ def save_model(
     path : str or Path
         The file to write.
     store_frozen : bool, default=True
-        Whether models in a ``FrozenEstimator`` are stored as well, or only named: then
-        :func:`load_model` needs them.
+        If True, also store models in a ``FrozenEstimator``. If False, store only their names;
+        :func:`load_model` then needs the models.
 
     Raises
     ------
@@ -179,8 +183,8 @@ def save_model(
     local = [name for name in names if "<" in name]
     if local:
         raise ValueError(
-            f"this model cannot be saved: {', '.join(local)} cannot be imported, so nobody could "
-            "load it. Define it in a module."
+            f"this model cannot be saved: {', '.join(local)} cannot be imported, so it could "
+            "not be loaded. Define it in a module."
         )
     with atomic_write(Path(path)) as file:
         file.write(content)
@@ -215,6 +219,10 @@ def load_model(
         are not trusted, or arrays that do not fit together.
     FileNotFoundError
         If there is no such file.
+
+    See Also
+    --------
+    save_model : Write an estimator to a file.
 
     Examples
     --------
@@ -263,7 +271,9 @@ def _check_frozen(estimator: Any, frozen: Any) -> None:
         (one, model.name) for one in over for model in _parts(one) if type(model) is NamedModel
     ]
     if not named:
-        raise ValueError("frozen must be None: the file holds all its models.")
+        raise ValueError(
+            f"frozen must be None, because the file contains all its models, got {frozen!r}."
+        )
     check_is_fitted(frozen)
     for forest, name in named:
         numbers = [getattr(one, "n_features_in_", None) for one in (forest, frozen)]

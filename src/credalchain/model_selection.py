@@ -29,10 +29,10 @@ _FEW_ROWS = 20  # that differ: others are equal to them by chance
 
 
 def unwrap(estimator: BaseEstimator, X: MatrixLike | None = None) -> tuple[Any, Any]:
-    """Return the estimator inside pipelines, searches and frozen estimators, and its own input.
+    """Return the estimator inside pipelines, searches and frozen estimators, and its input.
 
-    For what scikit-learn's meta-estimators do not forward: ``final, Z = unwrap(search, X)``,
-    then ``final.infer(Z)``, ``final.predict_interval(Z)`` and so on.
+    For methods that scikit-learn's meta-estimators do not forward: ``final, Z = unwrap(search,
+    X)``, then ``final.infer(Z)``, ``final.predict_interval(Z)`` and so on.
 
     Parameters
     ----------
@@ -44,9 +44,13 @@ def unwrap(estimator: BaseEstimator, X: MatrixLike | None = None) -> tuple[Any, 
     Returns
     -------
     final : estimator
-        The first estimator inside that has ``predict_partial``, or the last there is.
+        The outermost estimator that has ``predict_partial``, or else the innermost one.
     Z : array-like, data frame or scipy sparse, or None
         X as it arrives there.
+
+    See Also
+    --------
+    partial_labels : Partial predictions of pipelines and searches.
 
     Examples
     --------
@@ -74,10 +78,11 @@ def unwrap(estimator: BaseEstimator, X: MatrixLike | None = None) -> tuple[Any, 
 
 
 def partial_labels(estimator: BaseEstimator, X: MatrixLike) -> Labels:
-    """Return partial predictions of an estimator, wherever the cautious one is inside it.
+    """Return partial predictions of an estimator, unwrapping pipelines and searches.
 
-    scikit-learn's Pipeline, GridSearchCV and the like do not forward ``predict_partial``;
-    this looks through them. An estimator that only has ``predict`` answers every label.
+    scikit-learn's meta-estimators, such as Pipeline and GridSearchCV, do not forward
+    ``predict_partial``; this function unwraps them. An estimator that only has ``predict`` answers
+    every label.
 
     Parameters
     ----------
@@ -90,6 +95,10 @@ def partial_labels(estimator: BaseEstimator, X: MatrixLike) -> Labels:
     -------
     ndarray of int8, shape (n_samples, n_labels)
         Partial predictions: 0, 1, and -1 for an open label.
+
+    See Also
+    --------
+    unwrap : Return the estimator inside, for its other methods.
 
     Examples
     --------
@@ -115,7 +124,7 @@ def cross_val_partial(
     cv: "int | BaseCrossValidator | Iterable[tuple[VectorLike, VectorLike]]" = 5,
     n_jobs: int | None = None,
 ) -> Labels:
-    """Predict partially, out of fold: every row by a model that has not seen it.
+    """Compute out-of-fold partial predictions: of every row by a model not fitted on it.
 
     Unlike scikit-learn's ``cross_val_predict`` it gives partial predictions and takes
     missing labels of any kind in ``Y``.
@@ -131,7 +140,7 @@ def cross_val_partial(
     groups : array-like of shape (n_samples,), default=None
         For splitters that keep groups of rows together.
     cv : int, splitter or iterable of (train, test), default=5
-        An int means that many folds of consecutive rows.
+        An int is a number of folds of consecutive rows.
     n_jobs : int, default=None
         Number of folds fitted in parallel, as in joblib.
 
@@ -139,6 +148,17 @@ def cross_val_partial(
     -------
     ndarray of int8, shape (n_samples, n_labels)
         Partial predictions: 0, 1, and -1 for an open label.
+
+    Raises
+    ------
+    ValueError
+        If ``cv`` does not yield every row in exactly one test fold, or if Y has missing labels that
+        the estimator does not accept.
+
+    See Also
+    --------
+    partial_labels : Partial predictions of a fitted pipeline or search.
+    sklearn.model_selection.cross_val_predict : Complete predictions.
 
     Examples
     --------
@@ -158,7 +178,8 @@ def cross_val_partial(
         below = steps[-1][1] if steps else getattr(inner, "estimator", None)
         if below is None:
             raise ValueError(
-                f"Y has missing labels, from which {type(inner).__name__} cannot learn."
+                "Y must not contain missing labels, because "
+                f"{type(inner).__name__} does not accept them."
             )
         inner = below
     targets = training_targets(labels)
@@ -168,7 +189,7 @@ def cross_val_partial(
     ]
     tested = np.concatenate([test for _, test in folds])
     if sorted(tested.tolist()) != list(range(len(labels))):
-        raise ValueError("cv must put every row into exactly one test fold.")
+        raise ValueError("cv must yield every row in exactly one test fold.")
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_fit_and_predict)(estimator, X, targets, split) for split in folds
     )
@@ -409,7 +430,7 @@ def partial_scorer(measure: str | Measure, **options: Any) -> PartialScorer:
     Parameters
     ----------
     measure : str or Measure
-        One of ``credalchain.metrics.MEASURES``, or a measure of your own. Losses are negated.
+        One of ``credalchain.metrics.MEASURES``, or a custom measure. Losses are negated.
     **options
         Passed on to the measure, for instance ``cost=0.1``.
 
@@ -417,6 +438,16 @@ def partial_scorer(measure: str | Measure, **options: Any) -> PartialScorer:
     -------
     PartialScorer
         A callable ``scorer(estimator, X, Y)``.
+
+    Raises
+    ------
+    ValueError
+        If ``measure`` is neither a name in ``MEASURES`` nor a measure.
+
+    See Also
+    --------
+    credalchain.metrics.Measure : A custom measure.
+    sklearn.metrics.make_scorer : Scorers of complete predictions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What classifiers answer: labels, bounds, and how good these bounds are."""
+"""Predictions of classifiers: labels, bounds, and the exactness of the bounds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -49,9 +49,13 @@ Order = NDArray[np.int64]
 
 
 class Exactness(StrEnum):
-    """Relation of the returned bounds to those that are defined, from the best to the worst.
+    """Relation of the returned bounds to the defined ones, from best to worst.
 
     Outer bounds contain the defined ones, inner bounds lie inside them.
+
+    See Also
+    --------
+    CredalPrediction : Has the exactness of its bounds.
 
     Examples
     --------
@@ -120,13 +124,13 @@ class CredalPrediction:
         before it in the chain. The labels are decided from these exactly, never from
         ``interval``, in which small differences can vanish.
     exactness : tuple of Exactness
-        For each label, that of the least exact of its rows; see ``exactness_by_row`` for all rows.
+        Exactness of the least exact row of each label; see ``exactness_by_row`` for all rows.
     label_names : tuple of str
         Names of the labels.
     index : index, default=None
         Row names of the input, if it was a data frame.
     model_interval : ndarray of float64, shape (n_samples, n_labels, 2), default=None
-        Bounds as probabilities where the model gave such; else they follow from ``log_odds``.
+        Bounds as probabilities, if the model gave these; else they follow from ``log_odds``.
     exactness_ranks : ndarray of int8, shape (n_samples, n_labels), default=None
         Exactness of every row and label, as positions in ``list(Exactness)``.
 
@@ -135,11 +139,16 @@ class CredalPrediction:
     interval : ndarray of float64, shape (n_samples, n_labels, 2)
         Lower and upper probability of each label.
     lower, upper : ndarray of float64, shape (n_samples, n_labels)
-        The same, each by itself.
+        Lower and upper probability of each label, as separate arrays.
     abstained : ndarray of bool, shape (n_samples, n_labels)
         True for labels that were left open.
     exactness_by_row : ndarray of Exactness, shape (n_samples, n_labels)
         Exactness of every single pair of bounds.
+
+    See Also
+    --------
+    Exactness : Relation of the bounds to the defined ones.
+    credalchain.plotting.plot_predictions : Plot some rows of a prediction.
 
     Examples
     --------
@@ -236,7 +245,7 @@ class CredalPrediction:
         Parameters
         ----------
         intervals : bool, default=False
-            Whether to add the columns ``<label>_lower`` and ``<label>_upper``.
+            If True, add the columns ``<label>_lower`` and ``<label>_upper``.
 
         Returns
         -------
@@ -247,7 +256,7 @@ class CredalPrediction:
         endings = ("", "_lower", "_upper") if intervals else ("",)
         names = [name + ending for name in self.label_names for ending in endings]
         if len(set(names)) < len(names):
-            raise ValueError(f"these labels do not give different column names: {names}.")
+            raise ValueError(f"label names must give different column names, got {names}.")
         open_labels = self.abstained
         columns: dict[str, Any] = {}
         for j, name in enumerate(self.label_names):

@@ -257,7 +257,12 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of str
-        Names of the features, if X had column names that are all strings.
+        Names of the features seen during ``fit``, if X has column names that are all strings.
+
+    See Also
+    --------
+    NaiveCredal : Discretizes its input by default.
+    sklearn.preprocessing.KBinsDiscretizer : Bins of numeric columns only.
 
     Examples
     --------
@@ -376,7 +381,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         binnings : sequence of NumericBins, ZeroAndBins or Categories
-            What was learned of each column.
+            Bins or categories of each column.
         """
         self.binnings_ = list(binnings)
         self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Names for what the functions here take, for signatures that people read.
+"""Types of arguments, named for readable signatures.
 
 MatrixLike
     A table with a row for each sample: an array, a data frame, a scipy sparse matrix or a list of
@@ -8,20 +8,20 @@ LabelsLike
     column for each label, or a vector for a single one. Or a list of the names of each row's
     labels, where the documentation says so.
 PredictionLike
-    What a classifier here answered: a ``CredalPrediction``, or labels 0, 1 and -1 for "left open".
+    A prediction of a classifier: a ``CredalPrediction``, or labels 0, 1 and -1 for "left open".
 VectorLike
-    A list or an array with one value for each label, row, value of s, or whatever it is about.
+    A list or an array with one value for each label, row or value of s, as the parameter says.
 ChunksLike
-    Data in chunks: pairs of a table and its labels, or a function that gives them once more each
-    time it is called, or one pair of dask collections. Or ``Chunks``: an object of another engine
-    that adds up over its own chunks.
+    Data in chunks: pairs of a table and its labels, a function that returns an iterator of such
+    pairs, or one pair of dask collections. Or ``Chunks``: an object of another engine that computes
+    sums over its own chunks.
 PromiseLike
-    Risks and the most each may be, like ``{"row_error": 0.1}``. In place of a name a function, in
-    place of a number a dict with numbers for single labels.
+    Risks and their maximum levels, like ``{"row_error": 0.1}``. A function may replace a name, and
+    a dict of levels for single labels a number.
 RowLoss
     A function of true labels and answers that gives each row a loss from 0 to 1.
 RandomStateLike
-    A seed, a ``RandomState``, or None for other numbers each time.
+    A seed, a ``RandomState``, or None for different random numbers each time.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ def unchanged(total: Total) -> Total:
 
 
 class Chunks(Protocol):
-    """Protocol of data in chunks, on one engine or another.
+    """Protocol of data in chunks.
 
     See Also
     --------
@@ -93,7 +93,7 @@ class Chunks(Protocol):
         trim : callable, default=unchanged
             Takes a sum and returns a smaller one, to keep memory small.
         numbered : bool, default=True
-            Whether ``work`` needs the number of its first row among all rows, by which samples are
+            If True, pass ``work`` the number of its first row among all rows, by which samples are
             drawn.
 
         Returns

@@ -170,6 +170,7 @@ def test_greedy_is_what_the_chain_predicts(base, yeast):
         ({"method": "depth"}, "method must be one of.*'depth'"),
         ({"method": "beam", "s": 1.0}, "method 'beam' needs precise probabilities.*s = 1"),
         ({"epsilon": 2}, "epsilon must be a number from 0 to 1, got 2"),
+        ({"epsilon": "2"}, "epsilon must be a number from 0 to 1, got '2'"),
         ({"width": 0}, "width must be a whole number.*got 0"),
     ],
 )

@@ -411,13 +411,13 @@ def test_a_base_of_ones_own():
     chain = CredalChainClassifier(Frequencies(), s=1.0, order="given").fit(X, Y)
     assert chain.predict_partial(X[:1]).tolist() == [[1, -1, 0]]
     assert chain.predict(X[:1]).tolist() == [[1, 1, 0]]
-    with pytest.raises(AttributeError, match="cannot learn from more rows"):
+    with pytest.raises(AttributeError, match="base must support partial_fit"):
         chain.partial_fit(X, Y)
     with pytest.raises(
-        ValueError, match="'marginalization' is for models that can leave a label out"
+        ValueError, match="'marginalization' needs a model that can leave labels out"
     ):
         chain.infer(X, strategy="marginalization")
-    with pytest.raises(TypeError, match="does not learn from counts"):
+    with pytest.raises(TypeError, match="base must have from_counts"):
         CredalChainClassifier.from_counts(None, base=Frequencies())
 
 

@@ -301,7 +301,7 @@ def test_a_part_that_does_not_fit_is_named(change, message):
         (7, "chunks must be an iterable of pairs"),
         ([], "chunks must be at least one pair"),
         ([np.zeros((3, 2))], "chunks must be pairs"),
-        (iter([([[1.0]], [[1]])]), "can be gone through twice"),
+        (iter([([[1.0]], [[1]])]), "chunks must be re-iterable"),
     ],
 )
 def test_chunks_that_are_none(chunks, message):
@@ -319,7 +319,7 @@ def test_what_is_not_lazy_says_so():
     chain.fit(X, Y)
     with pytest.raises(ValueError, match="known must be None"):
         chain.infer(lazy, known=Y)
-    with pytest.raises(ValueError, match="strategy a single one"):
+    with pytest.raises(ValueError, match="strategy must be a single one"):
         chain.infer(lazy, strategy=("branching", "marginalization"))
     with pytest.raises(TypeError, match="infer does not take this dask collection"):
         chain.infer(da.from_array(X.to_numpy(), chunks=20))
@@ -593,7 +593,7 @@ def test_a_vector_is_not_predicted_lazily():
     chain = CredalChainClassifier().fit(X, ["no", "yes"] * 6)
     with pytest.raises(TypeError, match="fitted on a vector"):
         chain.predict(da.from_array(X, chunks=4))
-    with pytest.raises(TypeError, match="Y is a dask collection and X is not"):
+    with pytest.raises(TypeError, match="X must be a dask collection if Y is one"):
         CredalChainClassifier().fit(X, da.from_array(np.arange(12) % 2, chunks=4))
 
 

@@ -429,7 +429,7 @@ BAD_DATA = {
         "--labels must be names separated by commas, got ' ,'",
     ),
     "drop": ("x,y\n1,0\n", [*FIT, "--drop", ","], "--drop must be names separated by commas"),
-    "out": ("x,y\n1,0\n", [*FIT[:-1], ""], "--out '': a model goes to a file"),
+    "out": ("x,y\n1,0\n", [*FIT[:-1], ""], "--out must name a file to write the model to"),
     "bad count": (
         "x,y\n1,0\n",
         ["fit", "bad.csv", "--labels", "last:9", "--out", "m"],
@@ -498,7 +498,7 @@ def test_what_may_not_be_written_is_named(place, tmp_path, monkeypatch, where):
     assert (
         sentence(done)
         == {
-            "folder": "credalchain: files in the folder . may not be written.",
+            "folder": "credalchain: the folder . is not writable.",
             "file": "credalchain: a.csv cannot be written: Permission denied.",
         }[where]
     )
@@ -692,7 +692,7 @@ def test_jobs_and_output_that_make_no_sense(tmp_path):
     )
     (tmp_path / "odd.csv").write_text("a,b,y\n" + ROWS)
     done = credalchain("fit", "odd.csv", "--labels", "y", "--out", "-", cwd=tmp_path, status=1)
-    assert "a model goes to a file" in sentence(done)
+    assert "--out must name a file" in sentence(done)
     assert [file.name for file in tmp_path.iterdir()] == ["odd.csv"]
 
 

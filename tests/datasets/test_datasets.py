@@ -291,7 +291,7 @@ def test_a_good_file_is_downloaded_once(server, tmp_path):
 
 def test_a_wrong_checksum_is_refused_and_nothing_kept(server, tmp_path):
     server.answers["/toy/toy.arff"] = [b"something else"]
-    with pytest.raises(DataUnavailableError, match="not the file we know"):
+    with pytest.raises(DataUnavailableError, match="wrong checksum"):
         fetch(server, tmp_path)
     assert kept(tmp_path) == []
 

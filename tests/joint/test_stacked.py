@@ -299,7 +299,7 @@ def test_a_frozen_model_may_be_named_and_not_stored(data, tmp_path):
     ]:
         with pytest.raises(ValueError, match=message):
             load_model(tmp_path / "named", frozen=wrong)
-    with pytest.raises(ValueError, match="the file holds all its models"):
+    with pytest.raises(ValueError, match="the file contains all its models"):
         load_model(tmp_path / "whole", frozen=model)
 
 
@@ -475,7 +475,7 @@ def test_folds(data):
     for other in by_type[1:]:
         np.testing.assert_array_equal(by_type[0], other)
     everything = np.arange(N)
-    with pytest.raises(ValueError, match="cv must not have a row in both parts"):
+    with pytest.raises(ValueError, match="cv must yield disjoint training and test rows"):
         decision(LOGISTIC, cv=[(everything, everything)]).fit(X, Y)
     with pytest.raises(ValueError, match="cv must hold out at least one row"):
         decision(LOGISTIC, cv=[]).fit(X, Y)

@@ -223,7 +223,7 @@ def test_caution_is_chosen_on_the_same_rows_as_ever_unless_rows_are_repeated():
     assert one_group_each.n_rows in (11, 20)
     few_values = choose_caution(chain, X > 0, Y, random_state=0)  # 16 different rows
     assert few_values.n_rows == 25
-    with pytest.raises(ValueError, match="groups must be at least 4 to hold some out, got 2"):
+    with pytest.raises(ValueError, match="at least 4 different values to hold some out, got 2"):
         choose_caution(chain, X, Y, groups=np.arange(101) % 2)
 
 

@@ -784,7 +784,7 @@ def test_explanations_and_files_of_promised_answers(options, estimator, tmp_path
     np.testing.assert_array_equal(loaded.predict_partial(X), promised.predict_partial(X))
     assert loaded.report_ == promised.report_
     assert str(loaded.check(X, Y)) == str(promised.check(X, Y))
-    with pytest.raises(ValueError, match="chosen by what was promised"):
+    with pytest.raises(ValueError, match="must be None for a PromisedClassifier"):
         explain(promised, X[0], s=1)
 
 

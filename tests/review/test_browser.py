@@ -95,11 +95,11 @@ def test_undo_skip_why_and_moving(serve, visit, tmp_path):
     page.wait_for_selector("#why")
     assert "adds to the log-odds" in page.inner_text("#why")
     assert "yes" in press(page, "y")
-    assert "Taken back" in press(page, "u")
+    assert "Undone in row" in press(page, "u")
     assert page.text_content("#row-title") == row
     assert page.inner_text("li.current .name") == first
     assert "skipped" in press(page, "s")
-    assert "Taken back" in press(page, "u")
+    assert "Undone in row" in press(page, "u")
     press(page, "ArrowDown")
     second = page.inner_text("li.current .name")
     assert second != first
@@ -354,7 +354,7 @@ def test_undo_by_mouse_and_letters_switched_off(serve, visit, tmp_path):
     page = visit(serve())
     press(page, "y")
     page.click("#undo")
-    playwright.expect(page.locator("#live")).to_have_text(re.compile("Taken back"))
+    playwright.expect(page.locator("#live")).to_have_text(re.compile("Undone in row"))
     page.uncheck("#letters")
     page.locator("li.current .name").focus()
     page.keyboard.press("y")

@@ -1,1 +1,1 @@
-"""What several packages here share, and users need not know."""
+"""Private utilities shared by the subpackages."""

@@ -1,4 +1,4 @@
-"""How kernels are compiled.
+"""Compilation of kernels by numba.
 
 ``nogil`` lets threads run kernels side by side; ``cache`` keeps the machine code on disk;
 ``error_model`` spares a test before every division. numba's own parallel mode is not used: it

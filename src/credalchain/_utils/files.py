@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Atomic writing of files."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ def check_folder(path: Path) -> None:
     if not folder.is_dir():
         raise FileNotFoundError(f"the folder {folder} does not exist.")
     if not os.access(folder, os.W_OK):
-        raise PermissionError(f"files in the folder {folder} may not be written.")
+        raise PermissionError(f"the folder {folder} is not writable.")
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""How far long work has come, on stderr, where somebody asked to see it.
+"""Progress of long computations, on stderr, if requested.
 
 A bar in a terminal, a line now and then elsewhere. Work inside other work (the trees of a fold) is
 shown on the same line, and moves the same bar: the trees of the second of three folds are a third.

@@ -1,8 +1,8 @@
 """Names from files as plain text, for each place where they are shown or written.
 
-Labels, columns, categories, methods and data sets may be called anything. Inside the package
-names stay as they are; where text leaves it, one of these functions takes away whatever would
-not be read as text there. HTML has ``html.escape``.
+Labels, columns, categories, methods and data sets may have any name. Names are unchanged inside the
+package; on output, one of these functions escapes whatever would not be read as text there. HTML
+has ``html.escape``.
 """
 
 import csv
@@ -53,7 +53,7 @@ def with_spread(mean: float, std: float, form: str = ".3f") -> str:
 
 
 def table_size(n_rows: int, n_features: int, n_labels: int) -> str:
-    """Say in words how much a table holds."""
+    """Describe the size of a table in words."""
     counts = ((n_rows, "row"), (n_features, "feature"), (n_labels, "label"))
     return ", ".join(plural(*count) for count in counts)
 

@@ -24,7 +24,7 @@ def check_s(value: Any, name: str = "s") -> float:
 
 
 def check_s_values(values: Iterable[Any], name: str = "s") -> tuple[float, ...]:
-    """Validate several values: each of them 0, or a number between 1e-60 and 1e60."""
+    """Validate several values, each 0 or a number between 1e-60 and 1e60."""
     values = tuple(values)
     for value in values:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
@@ -60,12 +60,12 @@ def check_int(name: str, value: Any, at_least: int = 1, at_most: int | None = No
     return int(value)
 
 
-def check_can_be_fitted(name: str, estimator: Any) -> None:
-    """Raise ValueError for a frozen estimator, where copies are fitted to other labels."""
+def check_not_frozen(name: str, estimator: Any) -> None:
+    """Raise a ValueError for a frozen estimator, where clones are fitted to other labels."""
     if isinstance(estimator, FrozenEstimator):
         raise ValueError(
-            f"{name} must be unfitted, because copies of it are fitted to the labels, got "
-            f"{estimator!r}; bounds around a fitted classifier need a LocalBase of your own."
+            f"{name} must be unfitted, because clones of it are fitted to the labels, got "
+            f"{estimator!r}; for bounds around a fitted classifier, write a LocalBase."
         )
 
 
@@ -126,7 +126,7 @@ def check_array(
     shape : sequence of int or None
         None allows any length.
     low, high : number, optional
-        The least and the greatest value allowed; NaN is neither.
+        Smallest and largest value allowed; NaN is rejected.
     """
     if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
         raise ValueError(f"{name} must be a contiguous array, got {type(array).__name__}.")
@@ -141,7 +141,9 @@ def check_array(
         )
     inside = (low is None or (array >= low).all()) and (high is None or (array <= high).all())
     if not inside:
-        raise ValueError(f"{name} must lie between {low} and {high}.")
+        raise ValueError(
+            f"{name} must lie between {low} and {high}, got {array.min()} to {array.max()}."
+        )
     return array
 
 
@@ -156,7 +158,9 @@ def import_extra(module: str, message: str) -> Any:
 def check_instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> None:
     """Validate the type of a part of a stored model."""
     if not isinstance(value, kinds):
-        raise ValueError(f"{name} must not be of type {type(value).__name__}.")
+        expected = kinds if isinstance(kinds, tuple) else (kinds,)
+        names = " or ".join(kind.__name__ for kind in expected)
+        raise ValueError(f"{name} must be of type {names}, got {type(value).__name__}.")
 
 
 def check_order(order: Any, names: Sequence[str]) -> NDArray[np.int64]:

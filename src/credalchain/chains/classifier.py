@@ -40,7 +40,7 @@ class CredalMetaClassifier(CredalClassifier):
             distinct values works as a single label. A dask collection if X is one. Or a list
             of lists of label names, such as ``[["rock", "pop"], []]``.
         sample_weight : array-like of shape (n_samples,), default=None
-            Whole numbers: how often each row counts. The same as repeating rows, exactly.
+            Integer weights. A weight of k is equivalent to repeating the row k times.
 
         Returns
         -------
@@ -50,7 +50,9 @@ class CredalMetaClassifier(CredalClassifier):
         if sample_weight is None:
             return super().fit(X, Y)
         if is_dask(X):
-            raise ValueError("sample_weight must be None for a dask collection: repeat its rows.")
+            raise ValueError(
+                "sample_weight must be None for a dask collection; repeat its rows instead."
+            )
         self._warn_about_labels(self._fit_in_memory(X, Y, sample_weight=sample_weight))
         return self
 
@@ -64,8 +66,8 @@ class CredalMetaClassifier(CredalClassifier):
     ) -> Self:
         """Learn from more rows; the first call also learns the bins.
 
-        Equals ``fit`` on all rows together where the bins would be the same (always with
-        codes or a frozen discretizer). A label may be observed only in later calls.
+        Equivalent to ``fit`` on all rows together if the bins are the same (always with codes or a
+        frozen discretizer). A label may be first observed in a later call.
 
         Parameters
         ----------
@@ -74,8 +76,8 @@ class CredalMetaClassifier(CredalClassifier):
         Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
             Their labels, as in ``fit``.
         classes : array-like of two values, default=None
-            Only for a vector ``Y``, at the first call: all its values, if that call may not
-            show both.
+            All values of a vector ``Y``. Only needed at the first call, if its rows may not contain
+            both values.
         sample_weight : array-like of shape (n_samples,), default=None
             As in ``fit``.
 
@@ -93,7 +95,7 @@ class CredalMetaClassifier(CredalClassifier):
         if sample_weight is not None:
             X, labels = repeat_rows(X, labels, sample_weight)
         if not hasattr(self.model_, "update"):
-            raise AttributeError(f"the base {self.base!r} cannot learn from more rows.")
+            raise AttributeError(f"base must support partial_fit, got {self.base!r}.")
         self.model_ = self.model_.update(X, labels)
         self.__dict__.pop("learned_from_", None)
         return self
@@ -124,8 +126,8 @@ class CredalMetaClassifier(CredalClassifier):
             self.model_ = model if unsampled is None else model.with_counts(unsampled.counts)
         else:
             raise TypeError(
-                f"base {base!r} needs all rows in memory: it learns neither from counts nor on "
-                "a sample of rows."
+                "base must learn from counts or from a sample of rows, got one that needs all "
+                f"rows in memory: {base!r}."
             )
 
     def _set_model_from_counts(self, model: Any) -> None:
@@ -148,12 +150,12 @@ class CredalMetaClassifier(CredalClassifier):
         label_names: Iterable[str] | None = None,
         **params: Any,
     ) -> Self:
-        """Return a fitted classifier from counts made elsewhere.
+        """Return a fitted classifier from counts.
 
         Parameters
         ----------
         counts : ChainCounts
-            For instance the counts of all rows minus those of a fold.
+            Counts of the training rows, for instance those of all rows minus those of a fold.
         discretizer : fitted Discretizer, default=None
             Turns input into the codes that were counted; None if the input is codes.
         label_names : iterable of str, default=None
@@ -168,7 +170,7 @@ class CredalMetaClassifier(CredalClassifier):
         """
         base = cls(**params).unfitted_base()
         if not hasattr(base, "from_counts"):
-            raise TypeError(f"base {base!r} does not learn from counts.")
+            raise TypeError(f"base must have from_counts, like NaiveCredal(), got {base!r}.")
         model = base.from_counts(counts, discretizer)
         self = cls.from_model(
             model, n_features=model.counts.n_features, label_names=label_names, **params
@@ -178,7 +180,7 @@ class CredalMetaClassifier(CredalClassifier):
         return self
 
     def unfitted_base(self) -> Any:
-        """Return a copy of the base, the default one if there is none.
+        """Return a clone of the base, or the default one.
 
         Returns
         -------
@@ -188,7 +190,7 @@ class CredalMetaClassifier(CredalClassifier):
         Raises
         ------
         TypeError
-            If the parameter ``base`` is not a base.
+            If ``base`` has no method ``fit_chain``.
         """
         if self.base is None:
             return NaiveCredal()
@@ -200,11 +202,11 @@ class CredalMetaClassifier(CredalClassifier):
 
 
 class CredalChainClassifier(CredalMetaClassifier):
-    """Classifier chain that abstains from labels that its evidence does not settle.
+    """Classifier chain that abstains from labels that the evidence does not settle.
 
-    Each label gets a lower and an upper probability and is answered only when both are on
-    the same side of the threshold. Labels answered are used to predict the labels after
-    them; what a label left open contributes is the strategy's choice.
+    Each label gets a lower and an upper probability and is answered only when both are on the same
+    side of the threshold. Answered labels are used to predict the later ones; the strategy
+    determines what an open label contributes.
 
     Parameters
     ----------
@@ -213,21 +215,22 @@ class CredalChainClassifier(CredalMetaClassifier):
         (bins, prior, epsilon, ...) can then be set through ``base__...`` after passing
         ``NaiveCredal()`` explicitly.
     s : float, default=2.0
-        Imprecision: 0 is the precise model, larger is more cautious. Read when predicting.
+        Imprecision: 0 is the precise model; larger values are more cautious. Used at prediction
+        time only.
     strategy : {"branching", "marginalization"} or Strategy, default="branching"
-        How a label left open affects the labels after it. "branching": every completion is
-        possible. "marginalization": it is left out. Read when predicting.
+        How a label left open affects the labels after it. "branching": all completions are
+        possible. "marginalization": the open label is ignored. Used at prediction time only.
     order : {"random", "given", "dynamic"} or permutation, default="random"
-        Order of the labels; a permutation holds numbers or names. "given": that of the
-        columns. "dynamic": each row goes on with the label it is surest about.
+        Order of the labels; a permutation holds numbers or names. "given": the order of the
+        columns. "dynamic": each row continues with its most certain label.
     threshold : float or array-like of shape (n_labels,), default=0.5
-        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+        Answer 1 if lower > threshold, 0 if upper < threshold. Used at prediction time only.
     n_jobs : int, default=None
-        Threads used when predicting, as in joblib.
+        Number of threads used when predicting, as in joblib.
     verbose : int, default=0
-        1 shows how far fitting has come, on stderr.
+        If 1, show the progress of fitting on stderr.
     random_state : int, RandomState or None, default=None
-        Seeds the random order.
+        Seed of the random order.
 
     Attributes
     ----------
@@ -244,9 +247,9 @@ class CredalChainClassifier(CredalMetaClassifier):
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of str
-        Names of the features, if X had column names that are all strings.
+        Names of the features seen during ``fit``, if X has column names that are all strings.
     nested_ : bool
-        Whether a larger s can only leave more labels open.
+        True if a larger s can only leave more labels open.
 
     See Also
     --------
@@ -302,7 +305,7 @@ class CredalChainClassifier(CredalMetaClassifier):
 
 
 class CredalBinaryRelevanceClassifier(CredalMetaClassifier):
-    """Binary relevance classifier: one cautious classifier per label, each on its own.
+    """Binary relevance classifier: one independent cautious classifier per label.
 
     Like :class:`CredalChainClassifier`, but no label is conditioned on another: useful as
     a baseline, and where labels are unrelated.
@@ -312,19 +315,20 @@ class CredalBinaryRelevanceClassifier(CredalMetaClassifier):
     base : credal base, default=None
         None means :class:`NaiveCredal`.
     s : float, default=2.0
-        Imprecision: 0 is the precise model, larger is more cautious. Read when predicting.
+        Imprecision: 0 is the precise model; larger values are more cautious. Used at prediction
+        time only.
     threshold : float or array-like of shape (n_labels,), default=0.5
-        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+        Answer 1 if lower > threshold, 0 if upper < threshold. Used at prediction time only.
     n_jobs : int, default=None
-        Threads used when predicting, as in joblib.
+        Number of threads used when predicting, as in joblib.
     verbose : int, default=0
-        1 shows how far fitting has come, on stderr.
+        If 1, show the progress of fitting on stderr.
     random_state : int, RandomState or None, default=None
-        For bases that need randomness.
+        Seed of bases that are randomized.
 
     See Also
     --------
-    CredalChainClassifier : The attributes, and a chain over the same bases.
+    CredalChainClassifier : A chain over the same bases.
 
     Notes
     -----

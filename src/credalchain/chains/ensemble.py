@@ -83,7 +83,9 @@ class EnsembleModel(ChainModel):
         return self.models[0].never_observed()
 
     def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
-        raise TypeError("an ensemble has no single chain to walk along; ask one of its models.")
+        raise TypeError(
+            "an EnsembleModel has no single chain to walk along; call begin of one of its models."
+        )
 
     def update(self, X: Any, Y: Labels) -> "EnsembleModel":
         """Return an ensemble that has also seen these rows, if its models can learn more."""
@@ -166,8 +168,8 @@ class CredalChainEnsemble(CredalMetaClassifier):
     """Ensemble of chains over the same base in random orders of the labels, averaged.
 
     A label's lower probability is the mean of the chains' lower ones, its upper probability the
-    mean of the upper ones; ``predict`` and ``predict_proba`` average the precise chains. No
-    single order decides, and the mean is a better probability than any of its parts.
+    mean of the upper ones; ``predict`` and ``predict_proba`` average the precise chains. The mean
+    does not depend on a single order, and its log-loss is at most the mean log-loss of the chains.
 
     Parameters
     ----------
@@ -177,17 +179,17 @@ class CredalChainEnsemble(CredalMetaClassifier):
     n_chains : int, default=10
         Number of chains.
     s : float, default=2.0
-        Imprecision: 0 is precise, larger is more cautious. Read when predicting.
+        Imprecision: 0 is precise; larger values are more cautious. Used at prediction time only.
     strategy : {"branching", "marginalization"} or Strategy, default="branching"
-        How a label left open affects the labels after it. Read when predicting.
+        How a label left open affects the labels after it. Used at prediction time only.
     threshold : float or array-like of shape (n_labels,), default=0.5
-        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+        Answer 1 if lower > threshold, 0 if upper < threshold. Used at prediction time only.
     n_jobs : int, default=None
         Number of processes used when fitting and of threads when predicting, as in joblib.
     verbose : int, default=0
-        1 shows how far fitting has come, on stderr.
+        If 1, show the progress of fitting on stderr.
     random_state : int, RandomState or None, default=None
-        Seeds the orders and the base.
+        Seed of the orders and of the base.
 
     Attributes
     ----------
@@ -242,7 +244,7 @@ class CredalChainEnsemble(CredalMetaClassifier):
 
     @classmethod
     def from_model(cls, model: ChainModel | EnsembleModel, **params: Any) -> Self:
-        """Return a fitted ensemble around a model made elsewhere that serves every order.
+        """Return a fitted ensemble around an existing model that serves every order.
 
         Parameters
         ----------

@@ -350,8 +350,8 @@ class CredalForest(BaseEstimator):
     Parameters
     ----------
     forest : ExtraTreesClassifier or RandomForestClassifier, default=None
-        Unfitted. None means ``ExtraTreesClassifier(n_estimators=100, min_samples_leaf=2)``. Its
-        ``random_state`` is set for each label from that of the chain.
+        Unfitted forest. None means ``ExtraTreesClassifier(n_estimators=100, min_samples_leaf=2)``.
+        Its ``random_state`` is set for each label from that of the chain.
 
     See Also
     --------
@@ -391,11 +391,11 @@ class CredalForest(BaseEstimator):
         Y : ndarray of int8, shape (n_samples, n_labels)
             Labels 0 and 1, and -1 for missing.
         order : ndarray of int, shape (n_labels,), or None
-            Order of the labels. None: any order is to be served.
+            Order of the labels. None if the model must serve any order.
         chained : bool
-            Whether labels are conditioned on the labels before them.
+            If True, condition each label on the labels before it.
         rng : RandomState
-            Seeds the forests.
+            Random state from which the forests are seeded.
 
         Returns
         -------
@@ -436,7 +436,7 @@ class CredalForest(BaseEstimator):
 
 
 def default_forest_classifier(n_estimators: int = 100) -> Any:
-    """Return the forest that ``forest=None`` means."""
+    """Return the default forest."""
     from sklearn.ensemble import ExtraTreesClassifier  # slow to import
 
     return ExtraTreesClassifier(n_estimators=n_estimators, min_samples_leaf=2)

@@ -136,7 +136,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _warn_about_labels(self, labels: Labels) -> None:
-        """Warn of labels that are never observed, or the same in all rows."""
+        """Warn about labels that are never observed, or constant in all rows."""
         self._warn_about_never_observed()
         any_yes, any_no = (labels == 1).any(axis=0), (labels == 0).any(axis=0)
         constant = np.flatnonzero(any_yes ^ any_no)
@@ -151,21 +151,21 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             )
 
     def fit_chunks(self, chunks: ChunksLike, *, sample_size: int | None = None) -> Self:
-        """Fit the model to data that does not fit into memory, one chunk after the other.
+        """Fit the model out of core, one chunk after the other.
 
-        Counts are those of all rows. Bins of numeric columns, or trees, are learned from a sample
-        of rows, chosen by a hash of their numbers, so it does not depend on the chunks. If the
-        sample holds all rows, the model is the same as that of ``fit``, bit for bit. Categories
-        are those of all rows. ``learned_from_`` describes what was done.
+        Counts and categories are those of all rows. Bins of numeric columns, or trees, are learned
+        from a sample of rows, drawn by a hash of their numbers, so the sample does not depend on
+        the chunks. If it contains all rows, the model is bitwise identical to that of ``fit``. The
+        attribute ``learned_from_`` describes what was learned from.
 
         Parameters
         ----------
         chunks : iterable of (X, Y), callable that returns one, or pair of dask collections
-            Iterated over two or three times, so an iterator has to come from a callable; once if
-            bins are given. Or an object of another engine that computes sums over its chunks,
-            with the methods of ``credalchain.typing.Chunks``.
+            Iterated over two or three times (once if bins are given), so pass an iterator as a
+            callable that returns it. Or any object with the methods of
+            ``credalchain.typing.Chunks``.
         sample_size : int, default=None
-            Rows to draw. None means 100000 rows for bins, 20000 for trees.
+            Number of rows to draw. None means 100000 for bins and 20000 for trees.
 
         Returns
         -------
@@ -228,7 +228,10 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     ) -> Labels:
         """Fit, and return the encoded labels."""
         if is_dask(Y) and not is_dask(X):
-            raise TypeError("Y is a dask collection and X is not: give both, or Y.compute().")
+            raise TypeError(
+                "X must be a dask collection if Y is one, got "
+                f"{type(X).__name__}; otherwise pass Y.compute()."
+            )
         X = validate_table(self, X, reset=True)
         if Y is None:
             raise ValueError(
@@ -294,12 +297,12 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         label_names: Iterable[str] | None = None,
         **params: Any,
     ) -> Self:
-        """Return a fitted classifier around a model made elsewhere.
+        """Return a fitted classifier around an existing model.
 
         Parameters
         ----------
         model : ChainModel
-            For instance ``LocalChainModel`` around bounds of your own.
+            For instance a ``LocalChainModel`` around a custom local model.
         n_features : int
             Number of columns of X.
         label_names : iterable of str, default=None
@@ -396,9 +399,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         known : array-like of shape (n_samples, n_labels), default=None
             Labels that are known already, 0 or 1; -1 elsewhere.
         precise : bool, default=False
-            Whether to predict with the precise chain, which answers every label.
+            If True, predict with the precise chain, which answers every label.
         wants_bounds : bool, default=True
-            Whether to return bounds beside the labels.
+            If True, also return bounds.
 
         Returns
         -------
@@ -441,8 +444,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         strategy : str or Strategy, default=None
             Overrides the parameter ``strategy``.
         known : array-like of shape (n_samples, n_labels), default=None
-            Labels that are known already, 0 or 1; -1 (or NaN, ...) elsewhere. They are used as they
-            are at any position of the chain; a dynamic order starts with them.
+            Labels that are known already, 0 or 1; -1 (or NaN, ...) elsewhere. They are used at any
+            position of the chain; a dynamic order starts with them.
 
         Returns
         -------
@@ -475,7 +478,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         return self.targets_.decode(self.model_.infer(encoded, request).labels[0, 0])
 
     def predict_partial(self, X: MatrixLike) -> Labels:
-        """Predict 1, 0, or -1 where the bounds do not settle it.
+        """Predict 1, 0, or -1 where the bounds do not settle the label.
 
         Parameters
         ----------
@@ -492,7 +495,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     def predict_interval(self, X: MatrixLike) -> NDArray[np.float64]:
         """Predict the lower and upper probability of each label.
 
-        They are conditional on the labels predicted before it in the chain.
+        The bounds are conditional on the labels predicted before it in the chain.
 
         Parameters
         ----------

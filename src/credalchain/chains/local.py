@@ -28,8 +28,8 @@ Model = TypeVar("Model")
 class LocalModel(Protocol):
     """Protocol of models that bound each label, given a row and a complete history.
 
-    A model that can also leave labels out (-1 in the history although they come before j) says so
-    with ``can_leave_out = True``.
+    A model that also accepts labels left out (-1 in the history although they come before j) sets
+    ``can_leave_out = True``.
 
     See Also
     --------
@@ -62,7 +62,7 @@ class LocalModel(Protocol):
         history : ndarray of int8, shape (n_samples, n_labels)
             Values 0 or 1 of the labels before j, -1 for the others.
         s : float
-            Degree of caution: 0 must be precise, and a larger value never narrower.
+            Degree of caution: bounds must coincide at 0 and must not narrow as s grows.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class LocalBase(BaseEstimator):
         Y : ndarray of int8, shape (n_samples, n_labels)
             Labels 0 and 1, and -1 for missing.
         order : ndarray of int, shape (n_labels,), or None
-            Order of the labels. None: any order is to be served.
+            Order of the labels. None if the model must serve any order.
         rng : RandomState
             Source of random numbers.
 
@@ -135,9 +135,9 @@ class LocalBase(BaseEstimator):
         Y : ndarray of int8, shape (n_samples, n_labels)
             Labels 0 and 1, and -1 for missing.
         order : ndarray of int, shape (n_labels,), or None
-            Order of the labels. None: any order is to be served.
+            Order of the labels. None if the model must serve any order.
         chained : bool
-            Whether labels are conditioned on the labels before them.
+            If True, condition each label on the labels before it.
         rng : RandomState
             Source of random numbers.
 
@@ -160,7 +160,7 @@ class LocalChainModel(ChainModel):
     n_labels : int
         Number of labels.
     never_observed : bool array of shape (n_labels,), default=None
-        Labels without training data, to be left open always.
+        Labels without training data, which are always left open.
 
     See Also
     --------
@@ -204,7 +204,7 @@ class LocalWalk(Walk):
         self, local: LocalModel, X: Any, n_labels: int, s: float, strategy: Strategy
     ) -> None:
         if strategy.merge is None and strategy.from_tree is None:
-            raise ValueError(f"strategy {strategy.name!r} needs merge or from_tree.")
+            raise ValueError(f"strategy must have merge or from_tree, got {strategy!r}.")
         self.n_rows, self.n_labels = int(X.shape[0]), n_labels
         self._local, self._X, self._s = local, X, s
         merge: Any = strategy.merge

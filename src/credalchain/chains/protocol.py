@@ -36,8 +36,8 @@ class Request:
     """Parameters of a prediction, as a classifier asks a model for it.
 
     ``s_values`` are values of s. ``order`` is the order of the labels, None for the dynamic one.
-    ``never_observed`` (m,) are labels that no training row had a value for, ``known`` (n, m) labels
-    that were answered already (-1 elsewhere). If ``chained`` is False, each label is
+    ``never_observed`` (m,) are labels that were missing in all training rows, ``known`` (n, m)
+    labels that were answered already (-1 elsewhere). If ``chained`` is False, each label is
     predicted without conditioning on the others. If ``precise``, labels are never left open and a
     tie at the threshold is answered 1. If ``wants_bounds`` is False, the model may omit
     ``log_odds``. ``n_jobs`` is a number of threads.
@@ -246,7 +246,7 @@ class Contribution(NamedTuple):
 class CredalBase(Protocol):
     """Protocol of unfitted bases: scikit-learn estimators that can learn a chain.
 
-    Further abilities, all optional:
+    Optional attributes and methods:
 
     - A fitted model that can learn from more rows has ``update(X, Y) -> ChainModel``; a base whose
       models never can says so with ``supports_partial_fit = False``.
@@ -258,7 +258,7 @@ class CredalBase(Protocol):
 
     See Also
     --------
-    LocalBase : The simplest way to write one.
+    LocalBase : Base class of simple custom bases.
 
     Examples
     --------
@@ -283,9 +283,9 @@ class CredalBase(Protocol):
         Y : ndarray of int8, shape (n_samples, n_labels)
             Labels 0 and 1, and -1 for missing.
         order : ndarray of int, shape (n_labels,), or None
-            Order of the labels. None: any order is to be served.
+            Order of the labels. None if the model must serve any order.
         chained : bool
-            Whether labels are conditioned on the labels before them.
+            If True, condition each label on the labels before it.
         rng : RandomState
             Source of random numbers.
 
@@ -309,13 +309,13 @@ def labels_from_signs(lower_sign: Signs, upper_sign: Signs, *, precise: bool) ->
 
 
 class ChainModel(ABC):
-    """Abstract fitted base: everything it can infer about new rows.
+    """Abstract class of fitted bases, which infer bounds for new rows.
 
     Encoded rows are anything with ``shape[0]`` rows that can be sliced.
 
     See Also
     --------
-    LocalChainModel : The simplest way to make one, from bounds of each label.
+    LocalChainModel : Chain model from the bounds of each label.
     Walk : A batch of rows on its way along the chain.
 
     Examples
@@ -376,7 +376,7 @@ class ChainModel(ABC):
         strategy : Strategy
             How a label left open affects the labels after it.
         precise : bool
-            Whether the walk is that of the precise chain, at s = 0.
+            True for the precise chain, at s = 0.
 
         Returns
         -------
@@ -386,7 +386,7 @@ class ChainModel(ABC):
 
     @abstractmethod
     def never_observed(self) -> NDArray[np.bool_]:
-        """Return which labels no training row had a value for.
+        """Return which labels were never observed in training.
 
         Returns
         -------
@@ -442,7 +442,7 @@ class ChainModel(ABC):
         strategy : Strategy
             How a label left open affects the labels after it.
         precise : bool
-            Whether the chain is the precise one.
+            True for the precise chain.
 
         Returns
         -------

@@ -1,8 +1,9 @@
 """Search on the tree of a chain: label vectors, and how likely they are together.
 
-A node of the tree is the labels before a label, each 0 or 1; there the chain says how likely that
-label is. The probability of a label vector is the product along its path. With intervals, every
-choice of a number in each node's interval is a precise chain that is consistent with them.
+A node of the tree is an assignment of the labels before a label, at which the chain gives the
+probability of that label. The probability of a label vector is the product along its path. With
+intervals, every choice of a number in each node's interval is a precise chain that is consistent
+with them.
 """
 
 import heapq
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,7 @@ CERTIFICATES = {
     ("best_first", False): "the likeliest vector of every consistent precise chain is among them",
     ("exhaustive", False): "all vectors that no other is likelier than in every consistent chain",
 }
-"""What a method certifies about its vectors, by its name and whether probabilities are precise."""
+"""Guarantees of the methods, by name and whether probabilities are precise."""
 
 METHODS = tuple(dict.fromkeys(name for name, _ in CERTIFICATES))
 _MAX_EXHAUSTIVE = {True: 15, False: 10}  # labels
@@ -62,7 +64,7 @@ class ChainTree:
             return
         if len(self.explored) + len(nodes) > _MAX_NODES:
             raise ValueError(
-                f"the search of a row needs more than {_MAX_NODES} nodes: take method='beam' or "
+                f"the search of a row needs more than {_MAX_NODES} nodes; use method='beam' or "
                 "'greedy', fewer labels, or a smaller s."
             )
         n, depth = len(nodes), len(nodes[0])
@@ -212,30 +214,30 @@ class ChainSearch:
     Parameters
     ----------
     labels : ndarray of int8, shape (n_samples, n_labels)
-        What the vectors of each row have in common; -1 where they differ.
+        Values on which the vectors of each row agree; -1 where they differ.
     vectors : list of ndarray of int8, shape (k, n_labels)
-        For each row: the vectors that are left; a single one where probabilities are precise.
+        Vectors that remain for each row; a single one where probabilities are precise.
     probabilities : list of ndarray, shape (k, 2)
         Lower and upper probability of each vector.
     n_explored : ndarray of int, shape (n_samples,)
-        The nodes of each row whose local probability was asked for.
+        Number of nodes of each row whose local probability was computed.
     certificate : str
-        What the method certifies about the vectors.
+        Guarantee that the method gives for the vectors.
     trees : list of ChainTree
         The explored tree of each row.
 
     Attributes
     ----------
     labels : ndarray of int8, shape (n, m)
-        What the vectors of each row have in common; -1 where they differ.
+        Values on which the vectors of each row agree; -1 where they differ.
     vectors : list of ndarray of int8, shape (k, m)
-        For each row: the vectors that are left; a single one where probabilities are precise.
+        Vectors that remain for each row; a single one where probabilities are precise.
     probabilities : list of ndarray, shape (k, 2)
         Lower and upper probability of each vector.
     n_explored : ndarray of int, shape (n,)
-        The nodes of each row whose local probability was asked for.
+        Number of nodes of each row whose local probability was computed.
     certificate : str
-        What the method certifies about the vectors.
+        Guarantee that the method gives for the vectors.
     trees : list of ChainTree
 
     See Also
@@ -275,7 +277,7 @@ def search_chain(
 ) -> ChainSearch:
     """Search the tree of a fitted chain for likely label vectors.
 
-    A chain answers greedily, label by label, which need not give the likeliest vector. With s = 0
+    A chain predicts greedily, label by label, which may miss the likeliest vector. With s = 0
     probabilities are precise, and every method gives one vector:
 
     - "greedy": the chain's own answers; certifies nothing.
@@ -289,13 +291,13 @@ def search_chain(
     With s > 0 there are intervals, and the answer is a set of vectors:
 
     - "greedy" (the paper's Remark 1): the greedy answers of all precise chains that are consistent
-      with the local intervals. What they have in common includes all answers of branching.
+      with the local intervals. The values on which they agree include all answers of branching.
     - "best_first": vectors whose upper probability reaches the greatest lower one (interval
       dominance).
-    - "exhaustive": vectors that none is likelier than in all consistent chains (maximality); some
-      of those of "best_first".
+    - "exhaustive": vectors that no other vector dominates in all consistent chains (maximality); a
+      subset of those of "best_first".
 
-    Which paths a beam should keep is not defined by intervals, nor how far "epsilon" could be off.
+    "beam" and "epsilon" are not defined for intervals.
 
     Parameters
     ----------
@@ -304,18 +306,29 @@ def search_chain(
     X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
         Rows to search for.
     method : {"greedy", "epsilon", "beam", "best_first", "exhaustive"}, default="best_first"
-        How to search, see above.
+        Search method, see above.
     s : float, default=0
-        Degree of caution, in place of the chain's own.
+        Degree of caution, which overrides that of the chain.
     epsilon : float, default=0.25
-        From 0, which is "best_first", to 1.
+        Threshold of "epsilon", from 0 (equivalent to "best_first") to 1.
     width : int, default=4
-        Number of paths that a beam keeps.
+        Number of paths that "beam" keeps.
 
     Returns
     -------
     ChainSearch
-        Vectors, their probabilities, and what they have in common.
+        Vectors, their probabilities, and the values on which they agree.
+
+    Raises
+    ------
+    ValueError
+        If the chain has a dynamic order, if ``method`` is not defined for intervals (s > 0), or if
+        the search would take too long.
+
+    See Also
+    --------
+    ChainSearch : The result.
+    credalchain.plotting.plot_chain_tree : Plot the tree of one row.
 
     References
     ----------
@@ -348,7 +361,7 @@ def search_chain(
     s, m = check_s(s), chain.n_labels_
     check_method(method, s, m)
     check_int("width", width)
-    if isinstance(epsilon, bool) or not 0 <= epsilon <= 1:
+    if not isinstance(epsilon, Real) or isinstance(epsilon, bool) or not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon must be a number from 0 to 1, got {epsilon!r}.")
     encoded = chain.encode(X)
     n = encoded.shape[0]

@@ -1,6 +1,6 @@
 """How a label left open affects the labels after it.
 
-A strategy is a value: a new one needs no change anywhere else. With ``merge`` it runs on every
+A strategy is a value, so a new one needs no other change. With ``merge`` it runs on every
 base; with ``from_tree`` alone, where few labels are open: trees are exponential in their number.
 """
 
@@ -39,15 +39,15 @@ OddsBounds = tuple[Odds, Odds]  # lower, upper
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """Strategy: how a chain goes on after a label it left open.
+    """Strategy for open labels: how a chain continues after a label that it left open.
 
     Parameters
     ----------
     name : str
         Name of the strategy.
     nested : bool
-        Whether a label answered at a larger s was answered, with the same value, at
-        every smaller one (for a fixed order).
+        True if a label answered at a larger s is answered, with the same value, at every smaller
+        one (for a fixed order).
     merge : callable, default=None
         ``merge(if_zero, if_one, if_dropped) -> (lower, upper)``. Each argument is a pair of arrays,
         lower and upper: what a later label gets if the open label is 0, if it is 1, and if it is
@@ -55,8 +55,8 @@ class Strategy:
         it is left out; values may be infinite, and NaN for 0/0); decision trees and black boxes
         merge probabilities, and ``if_dropped`` is None for those that cannot leave a label out.
     merge_exact : callable, default=None
-        The same in exact odds, pairs of ``Odds``. With it, the naive model settles ties
-        exactly; without it a prediction reports its exactness as approximate.
+        The same in exact odds, pairs of ``Odds``. If given, the naive model breaks ties exactly;
+        otherwise predictions are reported as approximate.
     from_tree : callable, default=None
         For strategies that need the whole probability tree: ``from_tree(tree, j) -> (lower,
         upper)``, each a pair of P(Y = 1) and P(Y = 0), from the bounds under complete histories,
@@ -68,7 +68,7 @@ class Strategy:
 
     Examples
     --------
-    A strategy of one's own, which takes an open label for a no:
+    A custom strategy, which treats an open label as 0:
 
     >>> from credalchain import CredalChainClassifier, Strategy
     >>> def take_zero(if_zero, if_one, if_dropped):
@@ -125,7 +125,7 @@ def merge_dropped(if_zero: Bounds, if_one: Bounds, if_dropped: Bounds | None) ->
     """Merge as if the label were not there."""
     if if_dropped is None:
         raise ValueError(
-            "strategy 'marginalization' is for models that can leave a label out; for others use "
+            "strategy 'marginalization' needs a model that can leave labels out; for others use "
             "'branching' or 'tree-marginalization'."
         )
     return if_dropped

@@ -45,7 +45,7 @@ class OpenTree:
         The same with their complements, if the model can compute them, so that nothing is lost
         near 1.
     can_leave_out : bool, default=False
-        Whether a history may lack labels.
+        True if a history may lack labels.
 
     See Also
     --------

@@ -1,8 +1,8 @@
 """CredalWrapper: any scikit-learn classifier in a chain.
 
-Every kind of credal set gives three probabilities for a row: the centre, which is the classifier's,
-and the lower and upper end of the set at full width. The degree of caution s determines how much of
-that width is used: nothing at 0.
+Every kind of credal set gives three probabilities for a row: the centre, which is that of the
+classifier, and the lower and upper end of the set at full width. The degree of caution s determines
+how much of that width is used: nothing at 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.validation import (
     check_array,
-    check_can_be_fitted,
     check_choice,
     check_instance,
     check_int,
+    check_not_frozen,
 )
 from credalchain.chains.local import LocalWalk, earlier_labels, fit_each_label, with_labels
 from credalchain.chains.protocol import ChainModel, ProbabilityWalk, Rows, Walk
@@ -213,41 +213,42 @@ class CredalWrapper(BaseEstimator):
     - "bag": the classifier is also fitted to ``n_members`` bootstrap samples. s = 1 reaches from
       the lower to the upper of the ``quantiles`` of their probabilities. A label with one class in
       training has the probability (n1 + 1) / (n + 2), and 1 / (n + 2) to either side.
-    - "contamination": with weight epsilon = s / (1 + s) anything may be true, so the bounds are
-      (1 - epsilon) p and (1 - epsilon) p + epsilon. Costs nothing.
+    - "contamination": with weight epsilon = s / (1 + s) any distribution is possible, so the bounds
+      are (1 - epsilon) p and (1 - epsilon) p + epsilon. Needs no further fits.
 
-    A classifier is a black box, so "branching" tries every way to fill in the labels left open,
-    as long as these are at most ``budget``; the classifier gets no information about further open
-    labels, just as where they are missing in training. With "marginalization" it gets none about
-    any open label. Both are reported as approximate.
+    The classifier is a black box, so "branching" evaluates all completions of the open labels, at
+    most ``budget`` of them; further open labels are encoded as missing, as in training.
+    "marginalization" encodes every open label as missing. Bounds of both are reported as
+    approximate.
 
     Parameters
     ----------
     estimator : classifier with predict_proba, default=None
-        Copies of it are fitted, so it cannot be a ``FrozenEstimator``. None means
+        Clones of it are fitted, so it cannot be a ``FrozenEstimator``. None means
         ``LogisticRegression(max_iter=1000)``. Its ``random_state`` is set for each label from
         that of the chain.
     source : {"bag", "contamination"}, default="bag"
-        Where the set of probabilities comes from, see above.
+        Source of the set of probabilities, see above.
     n_members : int, default=10
         Number of bootstrap samples, for "bag".
     quantiles : pair of float, default=(0.0, 1.0)
         Lower and upper quantile of the members, for "bag"; 0 and 1 are the least and the greatest.
     budget : int, default=256
-        Greatest number of ways to fill in open labels that are tried for each row and label.
+        Maximum number of completions of the open labels to evaluate for each row and label.
 
     See Also
     --------
     JointDecision : Take a classifier as it is, without bounds.
-    LocalBase : A base of your own.
+    LocalBase : Base class of custom bases.
 
     Notes
     -----
     The classifier sees the features, as numbers (text as a column of 0 and 1 for each category),
     and two columns for each earlier label, "is 0" and "is 1", both 0 where the label is missing in
     training. Sparse features stay sparse.
-    Model files hold what skops trusts: linear models, naive Bayes, support vector machines and
-    the like, but no trees, neighbours or networks (for forests there is :class:`CredalForest`).
+
+    Model files can store what skops trusts, such as linear models, naive Bayes and support vector
+    machines, but no trees, neighbours or neural networks (for forests, use :class:`CredalForest`).
 
     References
     ----------
@@ -295,11 +296,11 @@ class CredalWrapper(BaseEstimator):
         Y : ndarray of int8, shape (n_samples, n_labels)
             Labels 0 and 1, and -1 for missing.
         order : ndarray of int, shape (n_labels,), or None
-            Order of the labels. None: any order is to be served.
+            Order of the labels. None if the model must serve any order.
         chained : bool
-            Whether labels are conditioned on the labels before them.
+            If True, condition each label on the labels before it.
         rng : RandomState
-            Seeds the classifiers and the bootstrap samples.
+            Random state from which the classifiers and the bootstrap samples are seeded.
 
         Returns
         -------
@@ -344,7 +345,7 @@ class CredalWrapper(BaseEstimator):
                 f"quantiles must be two numbers, 0 <= low <= high <= 1, got {self.quantiles!r}."
             )
         estimator = self.estimator
-        check_can_be_fitted("estimator", estimator)
+        check_not_frozen("estimator", estimator)
         if estimator is not None and not (
             hasattr(estimator, "predict_proba") and is_classifier(estimator)
         ):

@@ -1,4 +1,4 @@
-"""What columns hold, found chunk by chunk, and bins for all chunks together."""
+"""Kinds of columns, detected chunk by chunk, and bins of all chunks together."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

@@ -109,7 +109,7 @@ class DaskChunks:
         trim : callable, default=unchanged
             Takes a sum and returns a smaller one, to keep memory small.
         numbered : bool, default=True
-            Whether ``work`` needs the number of its first row among all rows.
+            If True, pass ``work`` the number of its first row among all rows.
 
         Returns
         -------
@@ -200,8 +200,8 @@ def _apply(work: Work[Total], name: str, X: Any, Y: Any, *arguments: Any) -> Tot
         if not in_order and Counter(left) == Counter(right):
             raise ValueError(
                 "X and Y have the same index in different orders, so their rows do not belong "
-                "together. Shuffles order rows by chance: write the table down (to_parquet) before "
-                "its columns are divided."
+                "together. Shuffles order rows at random: write the table to a file (to_parquet) "
+                "before its columns are split."
             )
         return work(name, X, Y, *arguments)
 
@@ -214,7 +214,7 @@ def _sum(sums: list[Any], trim: Callable[[Any], Any]) -> Any:
 
 
 def predict_lazily(classifier: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
-    """Call a method on every partition, later, with the parameters that the classifier has now."""
+    """Call a method lazily on every partition, with the current parameters of the classifier."""
     import pandas as pd
     from dask.delayed import delayed
 
@@ -222,16 +222,21 @@ def predict_lazily(classifier: Any, method: str, X: Any, options: dict[str, Any]
     _check_table("X", X, 2)
     if np.ndim(classifier.classes_) != 2:
         raise TypeError(
-            f"{method} of a dask collection needs labels that came as a table; this classifier was "
-            "fitted on a vector."
+            f"{method} of a dask collection needs a classifier fitted on a table of labels, got "
+            "one fitted on a vector."
         )
     if method not in _COLUMNS or (method == "infer" and not _is_frame(X)):
         raise TypeError(
             f"{method} does not take this dask collection: infer gives bounds for a data frame, "
             "predict_partial labels for an array, too."
         )
-    if options.get("known") is not None or isinstance(options.get("strategy"), (tuple, list)):
-        raise ValueError("for a dask collection, known must be None and strategy a single one.")
+    if options.get("known") is not None:
+        given = type(options["known"]).__name__
+        raise ValueError(f"known must be None for a dask collection, got {given}.")
+    if isinstance(options.get("strategy"), (tuple, list)):
+        raise ValueError(
+            f"strategy must be a single one for a dask collection, got {options['strategy']!r}."
+        )
     names = classifier.label_names_.tolist()
     dtypes = {name + end: kind for name in names for end, kind in _COLUMNS[method].items()}
     model = delayed(copy(classifier), traverse=False)  # sent once to a worker

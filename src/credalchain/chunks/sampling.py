@@ -1,7 +1,6 @@
-"""A sample of rows that does not depend on how the data is cut.
+"""Sampling of rows, independent of the division into chunks.
 
-A row is chosen by a hash of its number, so the same rows are chosen whatever the chunks are and
-whoever reads them.
+A row is chosen by a hash of its number, so the same rows are chosen for all chunks and all readers.
 """
 
 import numpy as np

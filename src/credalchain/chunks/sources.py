@@ -1,4 +1,4 @@
-"""Where rows come from chunk by chunk, and sums over all chunks."""
+"""Sources of rows in chunks, and sums over all chunks."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -66,7 +66,7 @@ class IterableChunks:
     def __init__(self, chunks: Any) -> None:
         if not callable(chunks) and not isinstance(chunks, Iterable):
             raise TypeError(
-                "chunks must be an iterable of pairs (X, Y), or a function that gives one, "
+                "chunks must be an iterable of pairs (X, Y), or a function that returns one, "
                 f"got {chunks!r}."
             )
         self.chunks = chunks
@@ -132,8 +132,9 @@ class IterableChunks:
         source = self.chunks() if callable(self.chunks) else self.chunks
         if self.used and iter(source) is source:
             raise ValueError(
-                "chunks must be something that can be gone through twice, as bins are learned "
-                "first: a list, a function that gives chunks, or give a fitted discretizer."
+                "chunks must be re-iterable, because bins are learned in a first pass, got "
+                f"{type(source).__name__}; pass a list, a function that returns an iterator, or a "
+                "fitted discretizer."
             )
         self.used = not callable(self.chunks)
         for number, chunk in enumerate(source):

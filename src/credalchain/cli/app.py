@@ -1,4 +1,4 @@
-"""The application: its commands, and the one place where errors become sentences."""
+"""The application: its commands, and the conversion of errors into messages."""
 
 import os
 import sys
@@ -19,25 +19,28 @@ from credalchain.exceptions import DataWarning
 _COMMANDS = {
     "describe": (
         "describe",
-        "Show what is understood of each column of a table, and what fit does with it.",
+        "Show how each column of a table is read, and how fit uses it.",
     ),
-    "fit": ("fit", "Learn from a table with labels and write a model file."),
-    "predict": ("predict", "Answer the labels of new rows: 1, 0, or * for what is left open."),
-    "review": ("review", "Open a page where people answer what was left open."),
-    "evaluate": ("evaluate", "Cross-validate on a table: measures at degrees of caution."),
+    "fit": ("fit", "Fit a model to a labelled table and write it to a file."),
+    "predict": ("predict", "Predict the labels of new rows: 1, 0, or * for a label left open."),
+    "review": ("review", "Open a page where people answer the labels left open."),
+    "evaluate": ("evaluate", "Cross-validate on a table: measures at several values of caution."),
     "tune": ("promise", "Show how many labels are answered at each level of a promised risk."),
-    "check": ("promise", "Say whether a model's promise still holds, on rows labelled since."),
-    "explain": ("predict", "Show why one row got its answers, and which question helps most."),
-    "info": ("describe", "Say what a model file holds."),
-    "run": ("study", "Run a study, or go on with one that was interrupted."),
-    "report": ("study", "Print what a study found; write tables, charts and one page to a folder."),
-    "data": ("describe", "The data sets of the paper, from a folder, the cache or the network."),
+    "check": ("promise", "Test whether a model's promise holds on rows labelled since the fit."),
+    "explain": (
+        "predict",
+        "Explain the answers of one row, and what each open answer would settle.",
+    ),
+    "info": ("describe", "Show the contents of a model file."),
+    "run": ("study", "Run a study, or resume an interrupted one."),
+    "report": ("study", "Print the findings of a study; write tables, charts and an HTML report."),
+    "data": ("describe", "List or fetch the data sets of the paper."),
 }
-"""Each with its module, and what the list of commands says of it."""
+"""Module and summary of each command."""
 
 
 class _Commands(typer.core.TyperGroup):
-    """Commands whose modules are imported when they are used, so that help is quick."""
+    """Commands whose modules are imported at first use, so that help is fast."""
 
     _is_listing = False
 
@@ -77,9 +80,8 @@ app = typer.Typer(
     help=(
         "Cautious multi-label classification: yes, no, or * where the evidence does not "
         "settle a label.\n\n"
-        "Exit status: 0 all went well; 1 something about the data, a file or a model (one "
-        "sentence on stderr says what); 2 the command itself was not understood; 3 a promise is "
-        "broken; 130 interrupted."
+        "Exit status: 0 success; 1 an error in the data, a file or a model (one sentence on "
+        "stderr describes it); 2 invalid usage; 3 a promise is broken; 130 interrupted."
     ),
 )
 
@@ -94,13 +96,13 @@ def _show_version(wanted: bool) -> None:
 def common(
     context: typer.Context,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")
+        bool, typer.Option("--quiet", "-q", help="Print no progress and no notes on stderr.")
     ] = False,
     trust: Annotated[
         list[str] | None,
         typer.Option(
-            help="A type that a model file may hold, besides those of credalchain and those that "
-            "skops trusts. May be repeated."
+            help="A further type to trust in a model file, besides those of credalchain and those "
+            "that skops trusts. May be repeated."
         ),
     ] = None,
     version: Annotated[
@@ -108,13 +110,13 @@ def common(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Read what holds for every command."""
+    """Read the options of all commands."""
     console.configure(quiet=quiet, trusted=trust or ())
     context.with_resource(show_progress(not quiet, line_seconds=60.0))
 
 
 def run() -> None:
-    """Run the application; errors of the user's making become one sentence, not a traceback."""
+    """Run the application; print user errors in one sentence, without a traceback."""
     warnings.showwarning = partial(_as_note, set())
     warnings.filterwarnings("ignore", "labels that are the same", DataWarning)  # a note says so
     warnings.filterwarnings("ignore", "The matrix shape is")  # texts of few words have few numbers

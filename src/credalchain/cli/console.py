@@ -1,4 +1,4 @@
-"""Where words go: results to stdout, notes and progress to stderr."""
+"""Output: results to stdout, notes and progress to stderr."""
 
 import json
 import sys

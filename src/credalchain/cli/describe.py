@@ -28,14 +28,14 @@ _MAX_PARTS, _MAX_SHOWN = 3, 24  # numbers, and characters of a cell, in an examp
 
 @o.with_options
 def describe(data: str, *, json: bool = False, page: str = "", table: tables.LabelOptions) -> None:
-    """Show what is understood of each column of a table, and what fit does with it.
+    """Show how each column of a table is read, and how fit uses it.
 
     Example: `credalchain describe songs.csv --labels rock,pop,folk`
 
     Parameters
     ----------
     page
-        Also write a page about all columns and labels: an .html file.
+        Also write a report on all columns and labels to this .html file.
     """
     if page and Path(page).suffix.lower() != ".html":
         raise ValueError(f"--page {page}: the name must end in .html.")
@@ -45,7 +45,7 @@ def describe(data: str, *, json: bool = False, page: str = "", table: tables.Lab
         X, _ = tables.load_table(data)
         X, Y = X.drop(columns=tables.pick_columns(X, table.drop, "--drop")), X[[]]
     if page:
-        tables.check_not_replaced(page, data)
+        tables.check_output_path(page, data)
         _write_page(pd.concat([Y, X], axis=1), page, title=data)
     features = table.describe(X)
     examples = _examples(X, features)
@@ -66,13 +66,13 @@ def describe(data: str, *, json: bool = False, page: str = "", table: tables.Lab
     if labels:
         heads = ["label", "yes", "no", "missing", "note"]
         print_table(heads, [list(map(str, astuple(label))) for label in labels], n_words=len(heads))
-        o.warn_of_long_fit(len(X), len(features), len(labels))
+        o.note_long_fit(len(X), len(features), len(labels))
 
 
 def _examples(X: pd.DataFrame, features: list[Feature]) -> list[str]:
     """Return what becomes of a cell of each column, such as "3.1.24 → year 2024, month 1, ..."."""
     used = [feature for feature in features if not feature.left_out]
-    table = X[[feature.name for feature in used]].iloc[tables.every_few(len(X))]
+    table = X[[feature.name for feature in used]].iloc[tables.evenly_spaced_rows(len(X))]
     made = TablePreparer(used).fit_transform(table)
     return ["left out" if f.left_out else _example(f, table[f.name], made) for f in features]
 
@@ -108,7 +108,7 @@ def _write_page(table: pd.DataFrame, page: str, title: str) -> None:
 
 @o.with_options
 def info(model: str, *, json: bool = False) -> None:
-    """Say what a model file holds.
+    """Show the contents of a model file.
 
     Example: `credalchain info songs.model`
     """
@@ -165,7 +165,7 @@ def _print_pairs(pairs: Mapping[str, Any]) -> None:
 
 data = typer.Typer(
     no_args_is_help=True,
-    help="The data sets of the paper, from a folder, the cache or the network.",
+    help="List or fetch the data sets of the paper.",
 )
 Name = Annotated[str, typer.Argument(metavar="NAME", help=", ".join(MULAN))]
 
@@ -197,7 +197,7 @@ def list_all() -> None:
 
 @data.command()
 def get(name: Name) -> None:
-    """Fetch a data set, if it is not here yet, and say where its files are and whom to cite.
+    """Download a data set, if necessary, and print its files and its citation.
 
     Example: `credalchain data get emotions`
     """

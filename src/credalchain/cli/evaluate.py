@@ -46,7 +46,7 @@ def evaluate(
     table: tables.LearningOptions,
     options: o.ClassifierOptions,
 ) -> None:
-    """Cross-validate on a table: measures at degrees of caution.
+    """Cross-validate on a table: measures at several values of caution.
 
     Example: `credalchain evaluate songs.csv --labels last:6 --folds 5`
 
@@ -60,19 +60,19 @@ def evaluate(
     reward
         Joint decisions: values of the reward, as for s.
     summary
-        Only the table of measures, no report per label.
+        Print only the table of measures, no report per label.
     """
     parameter, text = ("reward", reward) if options.is_joint else ("s", s)
     values = np.atleast_1d(o.parse_numbers(text, f"--{parameter}")).tolist() if text else []
     classifier, given = o.build_classifier(options, over_scores=bool(table.scores)), None
     folded: Iterable[tuple[Any, Parts]]
-    if tables.reads_chunked(data, classifier, table.whole):
+    if tables.is_read_in_chunks(data, classifier, table.whole):
         chunks = tables.LabelledChunks(data, table)
         X, Y, features = chunks.sample(o.sample_size(options))
         n_rows = chunks.n_rows
         model = o.build_model(classifier, features, options)
         folded = _fold_chunks(model, chunks, X, Y, folds, options.seed)
-        X, Y = X[tables.every_few(len(X))], Y[tables.every_few(len(Y))]
+        X, Y = X[tables.evenly_spaced_rows(len(X))], Y[tables.evenly_spaced_rows(len(Y))]
     else:
         X, Y = table.read(data)
         n_rows = len(X)
@@ -121,7 +121,7 @@ def evaluate(
         for value, counts in cells.items() if not summary else ():
             stdout().print(f"\n{parameter} = {value:g}")
             stdout().print(report_of_counts(counts, labels))
-    _note_what_is_odd(parameter, scores, reliability)
+    _note_useless_caution(parameter, scores, reliability)
 
 
 def _fold_chunks(
@@ -205,7 +205,7 @@ def _cross_validate(
     return summary, cells, reliability
 
 
-def _note_what_is_odd(
+def _note_useless_caution(
     parameter: str, scores: Scores, reliability: dict[float, metrics.IntervalReliability]
 ) -> None:
     """Print notes about caution that buys nothing."""

@@ -41,7 +41,7 @@ def fit(
     table: tables.LearningOptions,
     options: o.ClassifierOptions,
 ) -> None:
-    """Learn from a table with labels and write a model file.
+    """Fit a model to a labelled table and write it to a file.
 
     Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`, or, better,
     the same with `--promise row-error=0.1`
@@ -49,17 +49,16 @@ def fit(
     Parameters
     ----------
     out
-        Where the model goes.
+        The model file to write.
     promise
-        A bound on a risk, such as row-error=0.1 (one row in ten has a wrong answer), or
-        row-error:toxic=0.01 for one label; caution is chosen to keep it. May be repeated; see
-        tune.
+        A bound on a risk, such as row-error=0.1 (at most one row in ten has a wrong answer), or
+        row-error:toxic=0.01 for one label; caution is chosen to keep it. May be repeated; see tune.
     per_label
-        Promise the same of each label by itself, where rows can show it, and of the others
-        together.
+        Make the promise about each label separately, where there are enough rows to test it, and
+        about the others together.
     answered
-        Share of the labels to answer; caution is chosen by rows held out. 0.8 if none of
-        --promise, --s and --reward is given.
+        Share of the labels to answer; caution is chosen on held-out rows. 0.8 if none of --promise,
+        --s and --reward is given.
     sample
         Rows from which bins or trees are learned if DATA is read in chunks; if not given, 100000,
         and 20000 for forests in chains.
@@ -67,8 +66,8 @@ def fit(
         With --promise. ignorable: labels are missing at random; conservative: the promise holds
         whatever the missing labels are.
     answers
-        A file of the review page, to learn from its answers as well. Rows that are in
-        DATA get the labels; others are added.
+        A file of the review page, whose answers are learned from as well: labels of rows in DATA
+        are filled in, other rows are added.
     """
     promises = read_promise(promise or [])
     classifier = o.build_classifier(options, over_scores=bool(table.scores), risks=promises)
@@ -88,12 +87,12 @@ def fit(
     for name in options.caution if chooser else ():
         raise ValueError(f"--{name} is chosen by {chooser}: give one of them.")
     if out in ("", "-"):
-        raise ValueError(f"--out {out!r}: a model goes to a file, and this names none.")
+        raise ValueError(f"--out must name a file to write the model to, got {out!r}.")
     if Path(out).suffix.lower() in _TABLES:
         raise ValueError(
             f"--out {out}: a model file cannot end like a table; use another ending, or none."
         )
-    tables.check_not_replaced(out, data, *filter(None, [answers]))
+    tables.check_output_path(out, data, *filter(None, [answers]))
     check_folder(Path(out))
     if answers and data == "-":
         raise ValueError("--answers is for data in a file, not from stdin.")
@@ -102,7 +101,7 @@ def fit(
     whole = "--answers" if answers else table.whole or ("--promise" if promise else "")
     chooses = not promise and not options.caution
     group_of, chosen, original, chunks = None, "", None, None
-    if tables.reads_chunked(data, classifier, whole):
+    if tables.is_read_in_chunks(data, classifier, whole):
         chunks = tables.LabelledChunks(data, table)  # columns, caution: chosen by a sample of rows
         X, Y, features = chunks.sample(sample or o.sample_size(options))
     else:
@@ -127,11 +126,11 @@ def fit(
     model = o.build_model(classifier, features, options)
     n_rows = len(X) if chunks is None else chunks.n_rows
     if options.method == "recommended" and options.trees is None and not table.scores:
-        o.warn_of_long_fit(n_rows, X.shape[1], Y.shape[1], options.jobs)
+        o.note_long_fit(n_rows, X.shape[1], Y.shape[1], options.jobs)
     words = "steps (choose caution, fit)" if chooses else "steps"
-    with o.forests_kept(), Progress(words, 1 + chooses) as steps:
+    with o.forest_cache(), Progress(words, 1 + chooses) as steps:
         if chooses:
-            some = slice(None) if chunks is None else tables.every_few(len(X))
+            some = slice(None) if chunks is None else tables.evenly_spaced_rows(len(X))
             rows = X[some], Y[some], n_rows
             chosen = _choose_caution(model, *rows, answered, options.seed, group_of)
         steps(int(chooses))

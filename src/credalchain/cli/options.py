@@ -43,18 +43,18 @@ _COMMON = {
     "data": "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; "
     "mulan:NAME. fit, predict and evaluate read a folder, a glob, a compressed or very large file "
     "in chunks.",
-    "model": "A file that fit wrote.",
-    "json": "JSON in place of tables.",
-    "picture": "Also draw it: a .png, .svg or .pdf file.",
-    "confidence": "Probability that the fitted model keeps the promise; if not given, it is "
-    "kept on average over models.",
-    "calibration": "Share of the rows that is held out to calibrate the promise.",
-    "s": "In place of the model's s.",
-    "reward": "In place of a joint model's.",
-    "strategy": "In place of the model's.",
+    "model": "A model file, written by fit.",
+    "json": "Print JSON instead of tables.",
+    "picture": "Also save a figure to this .png, .svg or .pdf file.",
+    "confidence": "Probability that the fitted model keeps the promise; if not given, it "
+    "is kept on average over models.",
+    "calibration": "Share of the rows to hold out for calibrating the promise.",
+    "s": "Override the model's s.",
+    "reward": "Override a joint model's reward.",
+    "strategy": "Override the model's strategy.",
     "jobs": "Threads; -1 for all cores.",
 }
-"""What parameters of several commands mean, where their docstrings do not say."""
+"""Help of parameters that several commands share, unless their docstrings override it."""
 
 _CHAINS = ("chain", "relevance", "ensemble")  # methods that have s
 _JOINT = ("joint", "recommended")  # methods that have a reward
@@ -87,15 +87,16 @@ class ClassifierOptions:
     chains
         Chains of an ensemble.
     loss
-        What a wrong answer costs: row, a whole row; cell, each answer; f1 or jaccard, part of that
-        measure; bands, wrong answers yes and no differently. If not given: what suits the
-        promise, or row.
+        Loss of wrong answers. row: a row is right or wrong as a whole; cell: each wrong answer
+        counts; f1, jaccard: this measure of the row; bands: wrong yes and wrong no cost
+        differently. If not given, the loss that suits the promise, or row.
     constraint
-        What labels must meet, such as 'rock -> music' or 'at most one of a, b'. May be repeated.
+        A constraint on the labels, such as 'rock -> music' or 'at most one of a, b'. May be
+        repeated.
     reward
-        What answering every label is worth: the larger, the more is answered.
+        Reward for answers: a larger one answers more labels.
     s
-        Caution: 0 answers everything, the larger, the more is left open.
+        Caution: 0 answers everything; a larger value leaves more labels open.
     strategy
         branching, marginalization, or tree-marginalization (for few open labels only).
     order
@@ -103,7 +104,7 @@ class ClassifierOptions:
     threshold
         A number, or one per label, separated by commas.
     seed
-        Seeds the random order (and folds).
+        Seed of the random order (and of the folds).
     jobs
         Threads; -1 for all cores.
     epsilon
@@ -141,7 +142,7 @@ class ClassifierOptions:
     def resolved(self, given: Collection[str]) -> "ClassifierOptions":
         """Return the same with a method, if none is named: the one that has the options ``given``.
 
-        An option that is given and would change nothing is a misunderstanding.
+        An option that would have no effect raises a ValueError.
         """
         used_with = {
             option.name: option.metadata
@@ -165,7 +166,7 @@ class ClassifierOptions:
 
     @property
     def is_joint(self) -> bool:
-        """Whether the classifier decides about all labels of a row together."""
+        """True if the classifier decides all labels of a row together."""
         return self.method in _JOINT
 
     @property
@@ -278,7 +279,7 @@ def default_caution(classifier: Any, n_labels: int) -> float:
 
 
 @contextmanager
-def forests_kept() -> Iterator[None]:
+def forest_cache() -> Iterator[None]:
     """Keep grown forests in the user's cache: `fit` after `tune` needs the same one."""
     from joblib import Memory
 
@@ -352,8 +353,8 @@ def build_classifier(
 _LONG_SECONDS = 20.0
 
 
-def warn_of_long_fit(n_rows: int, n_columns: int, n_labels: int, jobs: int = 1) -> None:
-    """Print what fitting the recommended model takes if that is long, and what takes less."""
+def note_long_fit(n_rows: int, n_columns: int, n_labels: int, jobs: int = 1) -> None:
+    """Print the expected time of fitting the recommended model, if it is long, and alternatives."""
     n_jobs = effective_n_jobs(check_n_jobs(jobs))
     found = forecast_fit(n_rows, n_columns, n_labels, n_jobs)
     if found.seconds > _LONG_SECONDS:

@@ -37,14 +37,14 @@ def predict(
     threshold: str | None = None,
     jobs: int = 1,
 ) -> None:
-    """Answer the labels of new rows: 1, 0, or * for what is left open.
+    """Predict the labels of new rows: 1, 0, or * for a label left open.
 
     Example: `credalchain predict songs.model new.csv --out answers.csv --intervals`
 
     Parameters
     ----------
     out
-        Where answers go: .csv, .tsv, .parquet, or - (CSV).
+        File to write the answers to: .csv, .tsv, .parquet, or - (CSV on stdout).
     intervals
         Add lower and upper probabilities.
     known
@@ -52,9 +52,9 @@ def predict(
     keep
         Columns of DATA to copy, such as row names.
     threshold
-        In place of the model's.
+        Override the model's threshold.
     """
-    tables.check_not_replaced(out, model, data)
+    tables.check_output_path(out, model, data)
     fitted = console.read_model(model)
     classifier, _ = unwrap(fitted)
     chosen = _infer_overrides(
@@ -136,7 +136,7 @@ def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:
 
 
 def _infer_overrides(classifier: Any, **options: Any) -> dict[str, Any]:
-    """Return what ``infer`` is to use in place of the model's own, if it has such a thing."""
+    """Return the arguments of ``infer`` that override the model's parameters."""
     known: tuple[str, ...] = ("s", "strategy", "threshold")
     why = "decides label by label; use --s"
     if isinstance(classifier, PromisedClassifier):
@@ -164,18 +164,18 @@ def explain(
     reward: float | None = None,
     strategy: str | None = None,
 ) -> None:
-    """Show why one row got its answers, and which question helps most.
+    """Explain the answers of one row, and what each open answer would settle.
 
     Example: `credalchain explain songs.model new.csv --row 3 --picture why.png`
 
     Parameters
     ----------
     row
-        Which row of DATA, counted from 0.
+        Number of the row in DATA, from 0.
     top
-        Reasons, or training rows, shown.
+        Number of reasons, or of training rows, to show.
     labels
-        Which labels: names separated by commas, or all. By default what is open and the most
+        Labels to explain: names separated by commas, or all. By default the open ones and the most
         certain of the others, 20 in all.
     """
     if picture:

@@ -68,7 +68,7 @@ def tune(
     Parameters
     ----------
     risk
-        What is promised: row-error, selective-error, positive-error or missed-positives.
+        Risk to promise: row-error, selective-error, positive-error or missed-positives.
     levels
         Bounds on the risk, separated by commas.
     """
@@ -80,7 +80,7 @@ def tune(
     X, Y = table.read(data)
     X, features, group_of = table.features(X, Y)
     console.note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
-    with o.forests_kept():
+    with o.forest_cache():
         curve = promise_curve(
             o.build_model(classifier, features, options),
             X,
@@ -132,11 +132,11 @@ def check(
     tag_separator: str = ";",
     json: bool = False,
 ) -> None:
-    """Say whether a model's promise still holds, on rows labelled since.
+    """Test whether a model's promise holds on rows labelled since the fit.
 
     The oldest row comes first. Repeat the check whenever rows are added to the file, and pass all
-    of them every time. For a model without a promise, print how much it answers and how much of
-    that is right. Exit status 0: no promise is broken; 3: one is.
+    of them every time. For a model without a promise, print the share of labels answered and of
+    right answers. Exit status 0: no promise is broken; 3: one is.
 
     Example: `credalchain check songs.model answered.csv`
 
@@ -145,9 +145,9 @@ def check(
     confidence
         Probability that a promise that holds is never called broken.
     tags
-        The column of tags, if labels stand in one; see --tag-separator.
+        The column of tags, if the labels are in one column; see --tag-separator.
     tag_separator
-        What stands between tags.
+        Separator of tags.
     """
     fitted = console.read_model(model)
     frame, _ = tables.load_table(data, text_columns=tables.text_columns(fitted))

@@ -48,7 +48,7 @@ review = typer.Typer(
     cls=_OpenByDefault,
     no_args_is_help=True,
     add_completion=False,
-    help="Open a page where people answer what was left open: review MODEL DATA (its options: "
+    help="Open a page where people answer the labels left open: review MODEL DATA (its options: "
     "review open --help); review export and review import exchange the answers.",
 )
 
@@ -77,13 +77,13 @@ def open_page(
     show
         Columns of DATA that people see: text, numbers, images.
     out
-        Where answers go, and are taken up again.
+        File of answers; created, or continued if it exists.
     blind
         Share of the answered labels to ask without a suggestion.
     port
-        0: any that is free.
+        Port to listen on; 0 for any free one.
     host
-        Where to listen; others need --token.
+        Address to listen on; others than the default need --token.
     token
         A secret that clients must send; at least 16 characters with --host.
     browser
@@ -176,7 +176,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def export(
     answers: str, *, out: str, model: str = "", data: str = "", what: str = "people"
 ) -> None:
-    """Write what people answered.
+    """Export the answers of people.
 
     Example: `credalchain review export answers.sqlite --what final --model songs.model --data
     new.csv --out final.csv`
@@ -184,7 +184,7 @@ def export(
     Parameters
     ----------
     answers
-        A file that the page wrote.
+        A file of answers, written by the page.
     out
         .csv, .tsv, .parquet; .json for Label Studio.
     model
@@ -239,9 +239,9 @@ def _report_orphans(rows: ReviewedRows, answers: str, data: str) -> None:
 @review.command("import", no_args_is_help=True)
 @o.with_options
 def import_answers(file: str, *, model: str, data: str, out: str = "answers.sqlite") -> None:
-    """Take answers that people gave in Label Studio.
+    """Import annotations from Label Studio.
 
-    Tasks belong to rows of DATA by what `review export` wrote into them, or by their content.
+    Tasks are matched to rows of DATA by the key that `review export` wrote, or by content.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def import_answers(file: str, *, model: str, data: str, out: str = "answers.sqli
     data
         The data that was exported.
     out
-        Where answers go, and are taken up again.
+        File of answers; created, or continued if it exists.
     """
     text = Path(file).read_text(encoding="utf-8")
     rows = read_session(model, data, out).rows

@@ -20,7 +20,7 @@ StudyFile = Annotated[str, typer.Argument(metavar="STUDY", help="A study file (T
 
 def run(
     study: StudyFile,
-    out: Annotated[Path, typer.Option(help="Folder for the results; run again to go on.")],
+    out: Annotated[Path, typer.Option(help="Folder of the results; run again to resume.")],
     jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core.")] = -1,
     allow: Annotated[
         list[str] | None,
@@ -31,7 +31,7 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run a study, or go on with one that was interrupted.
+    """Run a study, or resume an interrupted one.
 
     Example: `credalchain run studies/quick.toml --out results/quick`
     """
@@ -66,10 +66,10 @@ def run(
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
     out: Annotated[
-        Path | None, typer.Option(help="Where the report goes; DIR/report if not given.")
+        Path | None, typer.Option(help="Folder of the report; DIR/report if not given.")
     ] = None,
 ) -> None:
-    """Print what a study found; write tables, charts and one page to a folder.
+    """Print the findings of a study; write tables, charts and an HTML report.
 
     Example: `credalchain report results/quick`
     """

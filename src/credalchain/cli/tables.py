@@ -108,7 +108,7 @@ def read_rows(
 
 
 def is_chunked(source: str) -> bool:
-    """Whether a source is several files or a compressed one: a folder, a glob, .csv.gz."""
+    """Return whether a source is several files or a compressed one: a folder, a glob, .csv.gz."""
     path = Path(source)
     if path.is_dir() or (not path.exists() and has_magic(source)):
         return True
@@ -116,7 +116,7 @@ def is_chunked(source: str) -> bool:
 
 
 def is_large(source: str) -> bool:
-    """Whether a table had better be read in chunks."""
+    """Return whether a table should be read in chunks."""
     path = Path(source)
     if not is_chunked(source) and not (path.is_file() and table_ending(path) in (*TEXT, *PARQUET)):
         return False
@@ -126,8 +126,8 @@ def is_large(source: str) -> bool:
     return n_bytes * (_MAX_UNPACKED_FACTOR if is_packed else 1) > _LARGE_BYTES
 
 
-def reads_chunked(source: str, classifier: Any, whole: str) -> bool:
-    """Whether a classifier is to learn from a source in chunks: if it must, or had better.
+def is_read_in_chunks(source: str, classifier: Any, whole: str) -> bool:
+    """Return whether a source must, or should, be read in chunks to fit a classifier.
 
     ``whole`` is the option that needs all rows, "" if there is none.
     """
@@ -144,13 +144,13 @@ def table_files(source: str) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        files = sorted(map(Path, glob(source)), key=_natural)
+        files = sorted(map(Path, glob(source)), key=_natural_sort_key)
         if not files:
             raise FileNotFoundError(f"there is no file {source}.")
         return files
     inside = map(Path, glob(f"{escape(source)}/**", recursive=True))  # without hidden files
     files = [file for file in inside if file.is_file() and table_ending(file) in (*TEXT, *PARQUET)]
-    files = sorted(files, key=_natural)
+    files = sorted(files, key=_natural_sort_key)
     folders = sorted({file.parent for file in files} - {path})
     if folders:
         raise ValueError(
@@ -162,15 +162,15 @@ def table_files(source: str) -> list[Path]:
     return files
 
 
-def _natural(path: Path) -> list[tuple[int, int, str]]:
-    """part.2 before part.10, as Dask has its files."""
+def _natural_sort_key(path: Path) -> list[tuple[int, int, str]]:
+    """Sort part.2 before part.10, as Dask names its files."""
     parts = re.split(r"(\d+)", str(path))
     return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]
 
 
 def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
     """Read an ARFF file, and the names of its labels if a file says which they are."""
-    if not _are_in_a_file(labels):
+    if not _has_label_file(labels):
         return read_file(path, []).to_frame(), []
     if labels[0].lower().endswith(".xml"):
         here = Path(labels[0])
@@ -180,8 +180,8 @@ def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[st
     return data.to_frame(), data.label_names
 
 
-def _are_in_a_file(labels: Sequence[str]) -> bool:
-    """Whether the ARFF file, or an XML file beside it, names the labels."""
+def _has_label_file(labels: Sequence[str]) -> bool:
+    """Return whether the ARFF file, or an XML file beside it, names the labels."""
     return len(labels) == 1 and (labels[0] in ("xml", "meka") or labels[0].lower().endswith(".xml"))
 
 
@@ -201,13 +201,13 @@ class LabelOptions:
     drop
         Columns to leave out.
     keep
-        Columns to learn from though they hold identifiers or are the same in all rows.
+        Columns to learn from although they hold identifiers or are constant.
     text
-        Columns to learn from by their words.
+        Columns of free text, to learn from their words.
     tag_separator
-        --labels is one column of tags with this between them, such as ';': a label for each.
+        Separator of tags, such as ';', if --labels is one column of tags; each tag becomes a label.
     case_sensitive
-        Keep tags apart that differ in capitals only.
+        Distinguish tags that differ only in case.
     """
 
     labels: list[str] = field(default_factory=list)
@@ -265,11 +265,11 @@ class LearningOptions(LabelOptions):
     ----------
     scores
         Columns that hold the scores of a model, probabilities or log-odds, for rows it was not
-        fitted on: 'p_*' if they are named by label, or names in the order of the labels. Nothing
-        else is learned from.
+        fitted on: 'p_*' if they are named by label, or names in the order of the labels. No other
+        columns are learned from.
     groups
-        The column that says which rows belong together, such as a patient; it is no feature. If
-        not given, equal rows with the same labels do; none: no rows do.
+        The column of groups, such as patients, whose rows are kept together; it is not a feature.
+        If not given, equal rows with the same labels form a group; none: every row is a group.
     """
 
     scores: str = ""
@@ -277,7 +277,7 @@ class LearningOptions(LabelOptions):
 
     @property
     def whole(self) -> str:
-        """The option that needs all rows in memory, "" if there is none."""
+        """Option that needs all rows in memory, "" if there is none."""
         options = {
             "--tag-separator": self.tag_separator,
             "--groups": self.groups,
@@ -289,7 +289,7 @@ class LearningOptions(LabelOptions):
         """Return the columns to learn from, what they hold, and the groups of rows, if given.
 
         Identifiers, constant and empty columns are left out, except those that ``--keep`` names.
-        Notes say what was found without being asked.
+        Notes about the columns are printed.
         """
         groups: Any = None
         if self.groups == "none" and "none" not in X.columns:
@@ -309,7 +309,7 @@ class LearningOptions(LabelOptions):
                 f"learn from ({shorten_names(list(X.columns))}); --keep NAME takes one all the "
                 "same."
             )
-        _note_what_was_found(features, Y)
+        _note_columns_and_labels(features, Y)
         return X[[feature.name for feature in used]], used, groups
 
     def _pick_scores(self, X: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
@@ -337,8 +337,8 @@ class LearningOptions(LabelOptions):
         return X[names]
 
 
-def _note_what_was_found(features: Sequence[Feature], Y: pd.DataFrame) -> None:
-    """Print what was found in columns and labels without being asked."""
+def _note_columns_and_labels(features: Sequence[Feature], Y: pd.DataFrame) -> None:
+    """Print notes about columns and labels."""
     noted = []
     for feature in features:
         about = feature.note
@@ -365,7 +365,7 @@ def split_tags(
 ) -> pd.DataFrame:
     """Return a column of 0 and 1 for each tag in a column of tags.
 
-    An empty cell has none of them; of a cell that is ``?`` nobody knows. Spellings that differ in
+    An empty cell has none of them; the tags of a cell ``?`` are missing. Spellings that differ in
     capitals only are one label, called as in ``known`` or else as most rows have it, unless
     ``case_sensitive``.
     """
@@ -398,7 +398,7 @@ def split_tags(
 
 def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return label columns from ``--labels``: names, ``first:N`` or ``last:N``."""
-    if known and (not wanted or _are_in_a_file(wanted)):
+    if known and (not wanted or _has_label_file(wanted)):
         return list(known)
     if not any(wanted):
         raise ValueError("say which columns are labels: --labels a,b,c or --labels last:6.")
@@ -455,7 +455,7 @@ def shorten_names(names: Sequence[str], most: int = 12) -> str:
 
 
 class LabelledChunks:
-    """Features and labels of a source, in chunks; it can be gone through several times.
+    """Features and labels of a source, in chunks; re-iterable.
 
     Columns that hold numbers in one chunk and texts in another are texts (``text_columns``).
     """
@@ -524,8 +524,8 @@ class LabelledChunks:
             yield X.drop(columns=self.left_out), Y, name
 
 
-def every_few(n_rows: int) -> slice:
-    """Return which of so many sampled rows caution is chosen by."""
+def evenly_spaced_rows(n_rows: int) -> slice:
+    """Return the sampled rows by which caution is chosen."""
     return slice(None, None, -(-n_rows // _CAUTION_ROWS) or 1)
 
 
@@ -611,8 +611,8 @@ def text_columns(model: Any) -> list[str]:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def check_not_replaced(out: str, *read: str) -> None:
-    """Nothing that a command reads is replaced by what it writes, nor read the next time."""
+def check_output_path(out: str, *read: str) -> None:
+    """Raise a ValueError if a command would overwrite its input, or read its output next time."""
     path = Path(out)
     for source in read:
         folder = Path(source)

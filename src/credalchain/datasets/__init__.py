@@ -1,4 +1,4 @@
-"""Data: readers, the paper's data sets, and damage to labels."""
+"""Readers, the data sets of the paper, and corruption of labels."""
 
 from credalchain.datasets.files import (
     MultilabelDataset,

@@ -1,4 +1,4 @@
-"""Damage to labels, as pure functions of a seed: missing values and noise.
+"""Corruption of labels, as pure functions of a seed: missing values and noise.
 
 Levels are nested: what is removed (or flipped) at a smaller fraction is also removed at every
 larger one with the same seed, so that curves over levels are paired.

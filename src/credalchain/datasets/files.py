@@ -1,4 +1,4 @@
-"""Readers: ARFF in the ways of MULAN and MEKA, CSV as people have it, and Parquet.
+"""Readers of ARFF (as of MULAN and MEKA), of CSV in its variants, and of Parquet.
 
 ARFF is parsed by liac-arff, XML by the standard library (which reads no external entities).
 Both come with the extra ``data``.
@@ -51,9 +51,9 @@ class MultilabelDataset:
     feature_names, label_names : list of str
         Names of the columns.
     description, source, citation : str, default=""
-        Where the data is from, and what to cite.
+        Source of the data, and what to cite.
     groups : pandas series, default=None
-        What each row belongs to, if rows depend on each other.
+        Group of each row, if rows depend on each other.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class MultilabelDataset:
     cardinality : float
         Mean number of labels of a row.
     density : float
-        Mean share of labels of a row.
+        Mean share of the labels that a row has.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class MultilabelDataset:
 
     @property
     def density(self) -> float:
-        """Mean share of labels of a row."""
+        """Mean share of the labels that a row has."""
         return self.cardinality / len(self.label_names)
 
     def to_frame(self) -> "pd.DataFrame":
@@ -178,6 +178,17 @@ def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
     MultilabelDataset
         Features and labels.
 
+    Raises
+    ------
+    ValueError
+        If a file is not in this format.
+    FileNotFoundError
+        If there is no such file.
+
+    See Also
+    --------
+    read_file : Read a file of any of these formats.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -206,7 +217,7 @@ def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
         raise ValueError(f"{path} is not an XML file of labels: {error}.") from None
     named = [node.get("name") for node in nodes if node.tag.split("}")[-1] == "label"]
     if not named or None in named:
-        raise ValueError(f"{path} names no labels.")
+        raise ValueError(f"{path} must name the labels, as <label name=...>, got none.")
     for label in map(str, named):  # literally, or with escapes resolved
         spellings = (label, _unescape_bare(label), _unescape(label))
         labels.append(next((name for name in spellings if name in names), spellings[-1]))
@@ -227,6 +238,17 @@ def read_meka(arff: PathLike) -> MultilabelDataset:
     -------
     MultilabelDataset
         Features and labels.
+
+    Raises
+    ------
+    ValueError
+        If a file is not in this format.
+    FileNotFoundError
+        If there is no such file.
+
+    See Also
+    --------
+    read_file : Read a file of any of these formats.
 
     Examples
     --------
@@ -280,7 +302,11 @@ def read_arff(arff: PathLike, labels: Sequence[str]) -> MultilabelDataset:
     Raises
     ------
     ValueError
-        If the file is not valid ARFF, has no such attribute, or one that is not a label.
+        If the file is not valid ARFF, or if one of ``labels`` is not an attribute or not binary.
+
+    See Also
+    --------
+    read_file : Read a file of any of these formats.
 
     Examples
     --------
@@ -317,6 +343,10 @@ def read_table(path: PathLike, labels: Sequence[str]) -> MultilabelDataset:
     -------
     MultilabelDataset
         Features and labels.
+
+    See Also
+    --------
+    read_file : Read a file of any of these formats.
 
     Examples
     --------
@@ -361,6 +391,15 @@ def read_file(path: PathLike, labels: str | Sequence[str]) -> MultilabelDataset:
     -------
     MultilabelDataset
         Features and labels.
+
+    Raises
+    ------
+    ValueError
+        If the ending of the name is unknown, or the labels cannot be read.
+
+    See Also
+    --------
+    load : Load a data set by its name.
 
     Examples
     --------
@@ -511,16 +550,16 @@ def _open(source: Any) -> Any:
 
 @dataclass(frozen=True)
 class Reading:
-    """How tables are read, as options of commands say; "" is to be found out.
+    """Options for reading tables; "" means to detect the value.
 
     Attributes
     ----------
     sep
         Separator of a text file; tab for a tab.
     decimal
-        The decimal mark of numbers, . or a comma.
+        Decimal mark of numbers, . or a comma.
     thousands
-        What separates thousands, such as a comma, a point or a space.
+        Thousands separator, such as a comma, a point or a space.
     encoding
         Encoding of a text file, such as latin-1.
     yes
@@ -528,7 +567,7 @@ class Reading:
     no
         A word for no in cells of labels, such as nein. May be repeated.
     na
-        A cell that means 'missing', such as k.A. May be repeated.
+        A word for a missing cell, such as k.A. May be repeated.
     """
 
     sep: str = ""
@@ -563,7 +602,7 @@ class Reading:
 
     @property
     def words(self) -> dict[str, int | None]:
-        """What cells of labels mean besides yes, no and the like, in lower case."""
+        """Further words for yes, no and missing in cells of labels, in lower case."""
         meanings = ((self.na, None), (self.no, 0), (self.yes, 1))
         return {word: value for words, value in meanings for word in _plain(words)}
 

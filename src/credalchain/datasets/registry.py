@@ -1,4 +1,4 @@
-"""Data sets by name, and files of one's own: what studies and commands load.
+"""Data sets by name, and user files, for studies and commands.
 
 Those of the MULAN collection come from a folder, the user's cache, or the network: the public
 repository tsoumakas/mulan at a fixed commit. What is downloaded is checked against its SHA-256;
@@ -44,7 +44,7 @@ MULAN = {name: MulanSource(**about) for name, about in json.loads(_ABOUT).items(
 
 
 class DataUnavailableError(OSError):
-    """Error for a data set that is neither on this machine nor to be had from the network.
+    """Error for a data set that is not on this machine and cannot be downloaded.
 
     Examples
     --------
@@ -59,9 +59,9 @@ class DataUnavailableError(OSError):
 def load_mulan(name: str) -> MultilabelDataset:
     """Load a data set of the MULAN collection: those of the paper, and more.
 
-    Looked for in the folder that the environment variable ``CREDALCHAIN_DATA`` names (as
-    ``<name>/<name>.arff`` and ``.xml``), then in the user's cache, then downloaded. Those of which
-    no checksum is known, from birds on, are taken from the folder only.
+    The files are searched for in the folder that the environment variable ``CREDALCHAIN_DATA``
+    names (as ``<name>/<name>.arff`` and ``.xml``), then in the user's cache, then downloaded. Data
+    sets without a known checksum, from birds on, are only read from the folder.
 
     Parameters
     ----------
@@ -78,6 +78,10 @@ def load_mulan(name: str) -> MultilabelDataset:
     ------
     DataUnavailableError
         If it can neither be found nor downloaded.
+
+    See Also
+    --------
+    load : Load any data set by its name.
 
     Examples
     --------
@@ -127,7 +131,7 @@ def fetch(name: str, source: str, cache: Path) -> tuple[Path, Path]:
         arff, xml = (Path(shelf.fetch(file, downloader=downloader)) for file in registry)
     except ValueError as error:  # pooch: the checksum does not fit; it keeps nothing
         raise DataUnavailableError(
-            f"{name}: what {source} gave is not the file we know ({error})"
+            f"{name}: the file downloaded from {source} has the wrong checksum ({error})"
         ) from None
     except OSError as error:
         raise DataUnavailableError(
@@ -191,6 +195,10 @@ def load_embedded_yeast() -> EmbeddedData:
     -------
     EmbeddedData
         Features and labels as arrays, with their names.
+
+    See Also
+    --------
+    load_mulan : Load other data sets of the MULAN collection.
 
     References
     ----------
@@ -345,7 +353,7 @@ DataSource = str | DataFile
 
 
 def name_of(source: DataSource) -> str:
-    """Return what results call a data set."""
+    """Return the name of a data set in results."""
     return source if isinstance(source, str) else source.name
 
 
@@ -382,7 +390,7 @@ def load(source: DataSource) -> MultilabelDataset:
 
 
 def is_dataset_name(source: str) -> bool:
-    """Return whether commands take it for the name of a data set, not for that of a file."""
+    """Return whether commands read a name as that of a data set, not of a file."""
     return source.startswith(MULAN_PREFIX) or (":" in source and source in DATASETS)
 
 

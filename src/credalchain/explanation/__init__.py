@@ -1,4 +1,4 @@
-"""Why a row got its answers: bounds, contributions, and what would settle what is open."""
+"""Explanations of single rows: bounds, contributions, and questions about open labels."""
 
 from credalchain.explanation.explainer import explain
 from credalchain.explanation.result import Explanation, Question, Reason, SimilarRow, Step

@@ -33,7 +33,7 @@ _NO_REASONS = {  # by where the probability that several answers are right comes
     "auto": "the labels of a row are decided together, by training rows that are like it",
     "scores": "the labels of a row are decided together, by the scores of the model and by which "
     "labels go together",
-    "independent": "labels are taken as independent, and each has its likelier answer",
+    "independent": "labels are treated as independent, and each has its likelier answer",
 }
 
 
@@ -48,29 +48,37 @@ def explain(
     labels: Iterable[str | int] | None = None,
     max_labels: int | None = 20,
 ) -> Explanation:
-    """Explain why one row gets its answers.
+    """Explain the answers of one row.
 
     Parameters
     ----------
     classifier : fitted classifier of this package, or a pipeline that ends in one
-        Reasons are there for models that are sums of log-odds, similar training rows for joint
-        forests; bounds and answers for all. Where there are no reasons, the explanation says why.
+        Bounds and answers are explained for all models; reasons are given for models that are sums
+        of log-odds, similar training rows for joint forests. If there are no reasons, the
+        explanation says why.
     x : one row: a vector, a table or data frame with a single row
         Or one text, for a pipeline that starts with texts.
     s, strategy, reward : default=None
-        In place of the classifier's parameters.
+        Override the parameters of the classifier.
     known : array-like of shape (n_labels,) or (1, n_labels), default=None
         Labels that are known already, 0 or 1; -1 elsewhere.
     labels : sequence of str or int, default=None
-        Labels to explain, by name or number. None explains what is open and the most certain of
+        Labels to explain, by name or number. None explains the open ones and the most certain of
         the others.
     max_labels : int or None, default=20
-        Greatest number of labels to explain if ``labels`` is not given; None for all.
+        Maximum number of labels to explain if ``labels`` is not given; None for all.
 
     Returns
     -------
     Explanation
-        Bounds and answers; reasons or similar rows; and what answers to open labels would settle.
+        Bounds and answers; reasons or similar rows; and the labels that answers to open ones would
+        settle.
+
+    Raises
+    ------
+    ValueError
+        If x is not a single row, a label is unknown, or ``s``, ``strategy`` or ``reward`` is not a
+        parameter of the classifier.
 
     See Also
     --------
@@ -100,13 +108,22 @@ def explain(
     options: dict[str, Any] = {}
     if isinstance(classifier, PromisedClassifier):
         if s is not None or strategy is not None or reward is not None:
-            raise ValueError("s, strategy and reward are chosen by what was promised.")
+            raise ValueError(
+                "s, strategy and reward must be None for a PromisedClassifier, which chooses its "
+                f"caution, got s={s!r}, strategy={strategy!r} and reward={reward!r}."
+            )
     elif isinstance(classifier, JointDecision):
         if s is not None or strategy is not None:
-            raise ValueError("a joint decision has a reward in place of s and strategy.")
+            raise ValueError(
+                "s and strategy must be None for a JointDecision, which has a reward, got "
+                f"s={s!r} and strategy={strategy!r}."
+            )
         options = {"reward": classifier.caution_ if reward is None else reward}
     elif reward is not None:
-        raise ValueError("reward is for a JointDecision; this classifier has s.")
+        raise ValueError(
+            f"reward must be None for {type(classifier).__name__}, whose caution parameter is s, "
+            f"got {reward!r}."
+        )
     else:
         options = {"s": classifier.s if s is None else s, "strategy": strategy}
     names = classifier.label_names_.tolist()
@@ -246,7 +263,7 @@ def _as_single_row(x: Any, classifier: Any) -> Any:
     if not table.shape:
         raise ValueError(f"x must be one row of features, got {x!r}.")
     if table.shape[0] != 1:
-        raise ValueError(f"x must be one row, got {table.shape[0]}.")
+        raise ValueError(f"x must be one row, got {table.shape[0]} rows.")
     return table
 
 

@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """Open label of a row, and what its answer is expected to settle.
+    """Open label of a row, and the expected number of labels that its answer settles.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class OpenQuestion:
 
     See Also
     --------
-    next_questions : Find the open labels that are best asked about.
+    next_questions : Find the open labels to ask about next.
 
     Examples
     --------
@@ -61,9 +61,9 @@ def next_questions(
     order: str = "settles most",
     random_state: RandomStateLike = None,
 ) -> list[OpenQuestion]:
-    """Return the open labels that are best asked about now, at most one in each row.
+    """Return the most informative open labels to ask about next, at most one per row.
 
-    One in each row, because what is best asked next in a row depends on the answer: ask, put the
+    At most one per row, because the best next question in a row depends on the answer: ask, put the
     answer into ``known``, and call again.
 
     Parameters
@@ -73,22 +73,25 @@ def next_questions(
     X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
         Rows to ask about.
     budget : int, default=10
-        Greatest number of questions.
+        Maximum number of questions.
     known : array-like of shape (n_samples, n_labels), default=None
         Labels that are known already, 0 or 1; -1 elsewhere.
     order : {"settles most", "least sure", "in order", "random"}, default="settles most"
-        "settles most": both answers to every open label are tried, and the label comes
-        first whose answer is expected to settle the most open labels of its row; the expectation
-        has bounds, since the probability of the answer has, and the lower one counts. "least
-        sure": the interval whose middle is nearest to one half. "in order": rows, and labels in
-        them, as they stand.
+        "settles most": by the expected number of open labels of the row that an answer settles,
+        computed by trying both answers to every open label; the expectation is an interval, as the
+        probability of the answer is, and its lower bound counts. "least sure": the interval whose
+        middle is nearest to one half. "in order": rows, and labels in them, as they stand.
     random_state : int, RandomState or None, default=None
-        Seeds the order "random".
+        Seed of the order "random".
 
     Returns
     -------
     list of OpenQuestion
         Questions, the best first.
+
+    See Also
+    --------
+    explain : Explain the answers of one row.
 
     Examples
     --------
@@ -142,7 +145,7 @@ def rank_questions(
     The label of the least rank is asked first. The bounds are NaN where the order needs none.
     """
     if order == "settles most":
-        settles = expected_to_settle(classifier, X, known, is_open, interval)
+        settles = expected_settled_labels(classifier, X, known, is_open, interval)
         return -settles[..., 0], settles
     nothing = np.full(interval.shape, np.nan)
     if order == "least sure":
@@ -159,7 +162,7 @@ def read_known(classifier: Any, known: Any, n_rows: int) -> Labels:
     return np.array(classifier.targets_.encode_known(known, n_rows))
 
 
-def expected_to_settle(
+def expected_settled_labels(
     classifier: Any, X: Any, known: Labels, is_open: BoolArray, interval: FloatArray
 ) -> FloatArray:
     """Bound the expected number of labels that an answer settles, (n, m, 2).

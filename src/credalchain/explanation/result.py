@@ -1,4 +1,4 @@
-"""What an explanation says: steps, reasons, questions, training rows; as text, HTML and data."""
+"""Explanations: steps, reasons, questions and training rows; as text, HTML and data."""
 
 import math
 from collections.abc import Sequence
@@ -31,9 +31,9 @@ class Reason:
     name : str
         Name of the feature or label.
     value : str
-        What was observed.
+        Observed value.
     lower, upper : float
-        What it adds to the lower and to the upper log-odds.
+        Contribution to the lower and to the upper log-odds.
 
     Examples
     --------
@@ -69,15 +69,15 @@ class Step:
     answer : int
         0, 1, or -1 if it was left open.
     known : bool
-        Whether the answer was known already.
+        True if the answer was known already.
     threshold : float
         Threshold of the label.
     lower_log_odds, upper_log_odds : float
         Bounds of its log-odds.
     reasons : tuple of Reason, default=()
-        They add up to the log-odds. What spoke for the answer comes first, then what spoke
-        against it, each with the largest first; of an open label, the largest. Empty if the model
-        is not a sum, or if the label was never observed in training.
+        Contributions that add up to the log-odds: first those for the answer, then those against
+        it, each by decreasing size; for an open label, by decreasing size. Empty if the model is
+        not a sum, or if the label was never observed in training.
 
     Examples
     --------
@@ -151,11 +151,11 @@ class SimilarRow:
     row : int
         Number of the row in the training data, from 0.
     weight : float
-        Its share of all weight; other members of the forest have theirs besides.
+        Share of the total weight, which includes that of the other members of the forest.
     labels : tuple of (str, int)
         Its labels that were observed: name and 0 or 1.
     in_common : tuple of str
-        What the trees that put both rows into one leaf asked of them, the most asked first.
+        Splits of the trees that have both rows in one leaf, the most frequent first.
     unknown : tuple of str, default=()
         Its labels that were missing.
 
@@ -198,23 +198,23 @@ class Explanation:
     Parameters
     ----------
     steps : tuple of Step
-        Labels in the order of the chain, or as they are taken into the answer, the surest first.
+        Labels in the order of the chain; for joint decisions, from most to least certain.
     questions : tuple of Question, default=()
         For every open label and both answers, the other labels that this answer would settle.
     setting : str, default=""
-        How cautiously it was decided, such as "s = 2, branching".
+        Caution of the decision, such as "s = 2, branching".
     similar : tuple of SimilarRow, default=()
         For a joint forest, the training rows that weigh most.
     no_reasons : str, default=""
-        Why no step has reasons, in words; empty if they have.
+        Reason why no step has reasons; empty if steps have some.
     n_left_out : int, default=0
-        Number of labels that were not explained, because not all were asked for.
+        Number of labels that were not explained.
     is_chain : bool, default=True
-        Whether later labels were conditioned on earlier ones.
+        True if later labels were conditioned on earlier ones.
 
     See Also
     --------
-    credalchain.explain : Explain why one row gets its answers.
+    credalchain.explain : Explain the answers of one row.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class Explanation:
 
     @property
     def against_probability(self) -> tuple[str, ...]:
-        """Labels whose answer is the less likely one, were they alone.
+        """Labels whose answer is less likely than its opposite, taken separately.
 
         A joint decision answers with the likeliest combination of labels.
         """

@@ -93,7 +93,7 @@ def fit_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
 
 
 class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Classifier that answers, in every row, the labels that are worth their risk.
+    """Classifier that answers those labels of a row whose answers are worth the risk of an error.
 
     The rule ``loss="row"`` decides the labels of a row together: answering k of the m labels is
     worth P(all answers are right) + reward * k / m. Over a joint model, the answers are those of
@@ -113,67 +113,66 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     Parameters
     ----------
     estimator : classifier or "precomputed", default=None
-        None is what we recommend: ``CredalJointForest()``; on sparse data, or on more columns
-        than trees can use, logistic regression for each label.
-        Any classifier of scikit-learn's interface, multi-label or binary (each label gets a
-        clone), that has ``predict_proba`` or ``decision_function``: a joint model learns, from
-        scores of rows that the classifier was not fitted on, how the labels go together. Wrap a
-        fitted one in ``sklearn.frozen.FrozenEstimator``: it is not fitted again, and must not
-        have seen the rows that are given to ``fit``. "precomputed": X holds the scores themselves,
-        one column for each label, probabilities or log-odds.
-        Or a classifier of this package, whose own bounds are used.
+        None (recommended) means ``CredalJointForest()``; on sparse data, or on more columns than
+        trees can use, logistic regression for each label. Any classifier of scikit-learn's
+        interface, multi-label or binary (each label gets a clone), that has ``predict_proba`` or
+        ``decision_function``: a joint model learns, from scores of rows that the classifier was not
+        fitted on, how the labels go together. Wrap a fitted one in
+        ``sklearn.frozen.FrozenEstimator``: it is not fitted again, and must not have been fitted on
+        the rows passed to ``fit``. "precomputed": X holds the scores themselves, one column for
+        each label, probabilities or log-odds. Or a classifier of this package, whose own bounds are
+        used.
     reward : float, default=None
-        What answering is worth, compared with being wrong. With ``loss="row"``, what answering all
-        labels is worth compared with P(all answers are right): 0 answers only labels that do not
-        lower this probability; a large reward answers everything, from ``1 - 2**-m`` on even m
-        labels with P = 0.5, and None means nine tenths of that. With "cell" and "bands", a label
-        is answered if the expected cost of a wrong answer is at most the reward; None means 0.2.
-        The share of labels answered depends on the data: :func:`choose_caution` finds the reward
-        that answers a certain share, :class:`PromisedClassifier` the one that keeps a promise. Read
-        when predicting.
+        Reward for answers, relative to the loss of wrong ones. With ``loss="row"``, the reward for
+        answering all labels, relative to P(all answers are right): 0 answers only labels that do
+        not lower this probability; a large reward answers everything, from ``1 - 2**-m`` on even m
+        labels with P = 0.5, and None means nine tenths of that. With "cell" and "bands", a label is
+        answered if the expected cost of a wrong answer is at most the reward; None means 0.2. The
+        share of labels answered depends on the data: :func:`choose_caution` finds the reward that
+        answers a certain share, :class:`PromisedClassifier` the one that keeps a promise. Used at
+        prediction time only.
     loss : {"row", "cell", "bands", "f1", "jaccard"}, default="row"
-        What a wrong answer costs. "row": a row is right or wrong as a whole, so its labels are
+        Loss of wrong answers. "row": a row is right or wrong as a whole, so its labels are
         decided together; best for rows without a wrong answer. "cell": each wrong answer costs 1,
         so each label is decided by its own probability; best for few wrong answers among all.
         "bands": wrong answers yes and no have different ``costs``, for tags: tags that are set,
-        tags that are ruled out, and questions. "f1", "jaccard": the expected measure of the row's
-        answered labels, against which the reward is weighed; answers to all labels maximize it,
-        and labels are withdrawn one at a time, each time that without which it is greatest. A set
-        that is no such prefix is rarely better. One row takes up to about twice as long as with
-        "row", many rows five to ten times. Read when predicting.
+        tags that are ruled out, and questions. "f1", "jaccard": the reward is weighed against the
+        expected measure of the row's answered labels; answers to all labels maximize it, and labels
+        are withdrawn one at a time, which is rarely not the best choice. One row takes up to twice
+        as long as with "row", many rows five to ten times. Used at prediction time only.
     costs : tuple of two floats, default=None
-        Of a wrong no and of a wrong yes, with ``loss="bands"``. Labels are answered yes, if at all,
-        where P(1) is at least the share of the second in their sum. None: both cost 1, and a
-        :class:`PromisedClassifier` learns them. Read when predicting.
+        Costs of a wrong no and of a wrong yes, with ``loss="bands"``. Labels are answered yes, if
+        at all, where P(1) is at least the second cost divided by the sum of both. None: both cost
+        1, and a :class:`PromisedClassifier` learns them. Used at prediction time only.
     constraints : list of str, default=None
-        What label vectors must meet: ``"rock -> music"``, ``"at most one of a, b, c"``,
-        ``"exactly one of a, not b"``, ``"at least one of a, b"``. All probabilities are conditional
-        on them, and answers never contradict them, unless known labels do. Takes as long as "f1".
-        Read when predicting.
+        Constraints that label vectors must satisfy: ``"rock -> music"``,
+        ``"at most one of a, b, c"``, ``"exactly one of a, not b"``, ``"at least one of a, b"``. All
+        probabilities are conditional on them, and answers never contradict them, unless known
+        labels do. Takes as long as "f1". Used at prediction time only.
     calibration_folds : int or None, default=3
-        Not used by a joint forest, whose shares are learned out of bag. For other
-        classifiers all odds are raised to one power, learned by cross-validation with so many
-        folds within the training rows: averages of models are underconfident, other models
-        overconfident. None uses the probabilities as they are.
+        Not used by a joint forest, whose shares are learned out of bag. For other classifiers all
+        odds are raised to one power, learned by cross-validation with this number of folds on the
+        training rows: averages of models are underconfident, other models overconfident. None uses
+        the probabilities as they are.
     bounds : {"precise", "credal"}, default="precise"
-        Whether probabilities are precise (s = 0), or lower ones at the estimator's s.
+        "precise": probabilities at s = 0. "credal": lower probabilities at the estimator's s.
     joint : {"auto", "independent"}, default="auto"
-        Where the probability that several answers are right comes from: from the model if it is
-        a joint one, else from independent labels. "independent" uses single labels in any case.
+        Source of the probability that several answers are right: the model if it is a joint one,
+        else the product over labels. "independent" uses single labels in any case.
     features : {"auto", "scores", "both"}, default="auto"
-        What the joint model learns from, over another classifier: its scores, or X as well. "auto"
+        Features of the joint model over another classifier: its scores, or also X. "auto"
         takes both if X is a table of numbers with at most 500 columns.
     cv : int, cross-validation splitter or iterable, default=None
-        The folds that give scores of the training rows, over another classifier. None means 5, or 3
-        if Y has more than 500000 cells. Folds are left out once the joint model has 5000 rows to
-        learn from.
+        Folds that give out-of-fold scores of the training rows, over another classifier. None means
+        5, or 3 if Y has more than 500000 cells. Folds are skipped once the joint model has 5000
+        rows to learn from.
     n_jobs : int, default=None
         Workers of the default estimator and of the joint model, as in joblib; other estimators
         have their own ``n_jobs``.
     verbose : int, default=0
-        1 shows how far fitting has come, on stderr.
+        If 1, show the progress of fitting on stderr.
     random_state : int, RandomState or None, default=None
-        Seeds the default estimator.
+        Seed of the default estimator.
 
     Attributes
     ----------
@@ -183,7 +182,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     nested_ : bool
         True: what is answered at a reward is answered alike at every larger one.
     contradictions_ : ndarray of shape (n_constraints,)
-        How many training rows contradict each constraint. Not counted by ``fit_chunks``.
+        Number of training rows that contradict each constraint. Not counted by ``fit_chunks``.
 
     See Also
     --------
@@ -302,7 +301,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def can_fit_chunks(self) -> bool:
-        """Whether ``fit_chunks`` works, or all rows are needed in memory."""
+        """True if ``fit_chunks`` works, False if all rows are needed in memory."""
         unfitted = self._clone_estimator()
         if not isinstance(unfitted, CredalJointForest) and self.calibration_folds is not None:
             return False  # folds need all rows
@@ -337,15 +336,15 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def learned_from_(self) -> str:
-        """What the estimator learned from, if not from all rows in memory."""
+        """Description of the rows that the estimator learned from, if not all rows in memory."""
         learned_from: str = self.estimator_.learned_from_
         return learned_from
 
     @classmethod
     def from_fitted(cls, estimator: BaseEstimator, **params: Any) -> Self:
-        """Return a fitted decision over a classifier that is fitted already.
+        """Return a fitted decision over a fitted classifier.
 
-        Nothing is calibrated: ``exponent_`` is 1.
+        Probabilities are not calibrated: ``exponent_`` is 1.
 
         Parameters
         ----------
@@ -444,7 +443,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def caution_grid(self) -> FloatArray:
-        """Rewards to choose from, from bold to cautious."""
+        """Rewards to choose from, from least to most cautious."""
         return RULES[self.loss].grid(self.costs or EQUAL_COSTS)
 
     @property
@@ -529,7 +528,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return CredalPrediction.from_answer(answer, 0, self.label_names_.tolist(), X)
 
     def predict_partial(self, X: MatrixLike, *, known: LabelsLike | None = None) -> Labels:
-        """Predict 1, 0, or -1 where answering is not worth its risk.
+        """Predict 1, 0, or -1 where an answer is not worth the risk of an error.
 
         Parameters
         ----------

@@ -61,48 +61,50 @@ def _phases(labels: Labels, any_members: bool) -> dict[str, float]:
 
 
 class CredalJointForest(CredalClassifier):
-    """Forest that gives bounds for any event about all labels of a row.
+    """Forest with lower and upper probabilities of any event about the labels of a row.
 
     Parameters
     ----------
     forest : ExtraTreesRegressor or RandomForestRegressor, default=None
         Unfitted, with ``bootstrap=True``. None means ``ExtraTreesRegressor(n_estimators=300,
-        min_samples_leaf=2, max_features=0.5, bootstrap=True)``, with fewer trees where Y has
-        more than 160000 cells, down to 150 for twice as many (less than 8 labels count as 8, more
-        than 64 as 64). (On labels 0 and 1 the squared error is the Gini impurity, so this is a
-        classifier's forest.) Its ``random_state``, ``n_jobs`` and ``warm_start`` are
-        set from here. Unless it has ``max_samples``, a tree is grown on at most 50000 rows, drawn
-        from all rows for each tree.
+        min_samples_leaf=2, max_features=0.5, bootstrap=True)``, with fewer trees where Y has more
+        than 160000 cells, down to 150 for twice as many (fewer than 8 labels count as 8, more than
+        64 as 64). (On labels 0 and 1 the squared error is the Gini impurity, so this is a
+        classifier's forest.) Its ``random_state``, ``n_jobs`` and ``warm_start`` are overridden.
+        Unless it has ``max_samples``, a tree is grown on at most 50000 rows, drawn from all rows
+        for each tree.
     members : sequence of members, default=None
-        Other models of label vectors: ``KernelPowerset()``, or your own. None means
-        ``[KernelPowerset()]`` up to 10000 rows, above that ``()``, the forest alone. Together they
-        get at most one half. They learn from at most 5000 rows without missing labels, and are not
-        used if these are less than half of the rows.
+        Other models of label vectors, such as ``KernelPowerset()``. None means
+        ``[KernelPowerset()]`` up to 10000 rows, and ``()``, the forest alone, above. Their shares
+        add up to at most one half. They learn from at most 5000 rows without missing labels, and
+        are not used if less than half of the rows are complete.
     missing : {"ignorable", "conservative"}, default="ignorable"
-        What a label that is missing in a training row counts as: its probability in rows that
-        are alike, or "it may be either", which is honest where labels are not missing at random.
+        Treatment of missing labels of training rows. "ignorable": a missing label counts with its
+        probability in similar rows. "conservative": it may be either, which is valid even if labels
+        are not missing at random.
     s : float, default=0.5
-        Imprecision: 0 is precise, larger is more cautious. Read when predicting.
+        Imprecision: 0 is precise; larger values are more cautious. Used at prediction time only.
     threshold : float or array-like of shape (n_labels,), default=0.5
-        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+        Answer 1 if lower > threshold, 0 if upper < threshold. Used at prediction time only.
     n_jobs : int, default=None
         Number of threads, as in joblib.
     verbose : int, default=0
-        1 shows how far fitting has come, on stderr.
+        If 1, show the progress of fitting on stderr.
     random_state : int, RandomState or None, default=None
-        Seeds the trees and what is drawn at random.
+        Seed of the trees and of all random draws.
 
     Attributes
     ----------
     shares_ : dict
-        How much the leaves' vectors ("joint"), their products ("product") and each member count.
+        Mixture weights of the leaves' vectors ("joint"), of their products ("product") and of each
+        member.
     model_, classes_, label_names_, n_labels_, n_features_in_, feature_names_in_, nested_
         As in :class:`CredalChainClassifier`.
 
     See Also
     --------
     JointDecision : Decide the labels of a row together, over this forest.
-    KernelPowerset : The default member beside the trees.
+    KernelPowerset : The default member besides the trees.
 
     Notes
     -----
@@ -177,7 +179,7 @@ class CredalJointForest(CredalClassifier):
         self._unfitted_members()
 
     def unfitted_forest(self, shape: tuple[int, int] = (1, 1)) -> Any:
-        """Return the forest to be fitted to labels of this shape, the default if none is given.
+        """Return the unfitted forest for labels of this shape.
 
         Parameters
         ----------
@@ -379,7 +381,7 @@ class CredalJointForest(CredalClassifier):
         encoded : ndarray
             Rows, as :meth:`encode` returns them.
         strategy : None
-            For the signature that chains have.
+            Not used; for compatibility with chains.
         **options
             As in :meth:`CredalChainClassifier.request`.
 
@@ -389,7 +391,9 @@ class CredalJointForest(CredalClassifier):
             Validated parameters of the prediction.
         """
         if strategy is not None:
-            raise ValueError("CredalJointForest has no chain, so strategy must be None.")
+            raise ValueError(
+                f"strategy must be None for CredalJointForest (it has no chain), got {strategy!r}."
+            )
         return super().request(encoded, **options)
 
     def event_interval(
@@ -407,7 +411,7 @@ class CredalJointForest(CredalClassifier):
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
             Rows to predict.
         event : array-like of shape (n_labels,) or (n_samples, n_labels)
-            Labels that are to be 0 or 1; -1 for those that may be either.
+            Values 0 or 1 of the labels in the event; -1 for the other labels.
         s : float, default=None
             Overrides the parameter ``s``.
         known : array-like of shape (n_samples, n_labels), default=None

@@ -427,7 +427,7 @@ def learn_mixture_shares(
         The first components are those of the forest; together they keep at least one half, since
         only a third of its trees are out of bag for a row, so its score is too pessimistic.
     max_member_share : float
-        What the other components may have together.
+        Maximum sum of the shares of the other components.
     prior : ndarray of shape (C,), optional
         How many rows that each component alone explains are added to those given.
     """

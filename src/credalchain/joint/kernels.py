@@ -575,7 +575,7 @@ def score_vectors(
 
 
 @kernel_helper
-def _prefixes_right(
+def _bound_prefixes(
     answers: NDArray[np.int8],
     order: NDArray[np.int64],
     first: int,
@@ -623,7 +623,7 @@ def _prefixes_right(
 
 
 @kernel_helper
-def _vector_is_right(
+def _bound_answers(
     answers: NDArray[np.int8],
     order: NDArray[np.int64],
     first: int,
@@ -853,7 +853,7 @@ def _compare(
         u = workspace.touched[workspace.candidates[position]]
         for k in range(first, stop):
             proposed[order[k]] = leaves.label_mass[1, u, order[k]] == 1.0
-        p = _vector_is_right(proposed, order, first, stop, gathered, leaves, workspace)
+        p = _bound_answers(proposed, order, first, stop, gathered, leaves, workspace)
         if p > best * (1.0 + _ROUNDING):
             best = p
             for k in range(first, stop):
@@ -898,7 +898,7 @@ def _choose_answers(
                 most = weight
                 workspace.candidates[n_candidates - 1] = workspace.candidates[0]
                 workspace.candidates[0] = k
-    best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
+    best = _bound_answers(answers, order, first, stop, gathered, leaves, workspace)
     n_spread, bound = _bound_vectors(order, first, stop, gathered, leaves, workspace)
     if most + bound <= best * (1.0 + _ROUNDING):
         return True
@@ -922,7 +922,7 @@ def _choose_answers(
     workspace.n_compatible[0] = n_candidates
     if _search(best, stop - first, n_spread, gathered, leaves, workspace, answers):
         return True
-    best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
+    best = _bound_answers(answers, order, first, stop, gathered, leaves, workspace)
     _compare(n_candidates, best, order, first, stop, gathered, leaves, workspace, answers)
     return False
 
@@ -1065,7 +1065,7 @@ def decide_rows(
             if max(lower[i, j, 0], lower[i, j, 1]) == 0.0:
                 certainty[j] = -1.0  # labels that cannot be answered stay last
         _sort_by(certainty, order, workspace.merged)
-        _prefixes_right(
+        _bound_prefixes(
             answers[i], order, first, stop, gathered, leaves, workspace, workspace.right
         )
         _round_certain(workspace.right, stop)

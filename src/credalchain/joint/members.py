@@ -103,7 +103,8 @@ class KernelPowerset(BaseEstimator):
         Number of training rows used as kernel centres, drawn at random if there are more. Fitting
         takes O(rows * max_centres ** 2) time and O(rows * max_centres) memory.
     max_vectors : int, default=300
-        The most frequent label vectors that are learned. Vectors that occur once never are.
+        Maximum number of label vectors to learn, the most frequent first. Vectors that occur once
+        are never learned.
     ridge : float, default=None
         L2 regularization strength. None chooses between 1 and 3.
 

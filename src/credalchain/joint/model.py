@@ -35,9 +35,9 @@ _ROUNDING = 2.0**-40  # bound on the rounding error of sums of weights
 
 @dataclass(frozen=True)
 class PricedAnswers:
-    """What to answer, for all rewards.
+    """Answers for all rewards: the answer to each label, and its price.
 
-    An answer is given for every reward that reaches its price, so a smaller reward gives fewer.
+    An answer is given for every reward of at least its price.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ _TOLERANCE = 1e-6  # by which rounding may take probabilities beyond 0 and 1
 
 
 class PrecomputedScores:
-    """Scores that are given in place of features, (n, m): probabilities, or log-odds."""
+    """Scores passed instead of features, (n, m): probabilities or log-odds."""
 
     def __init__(self, scores: Any, n_labels: int) -> None:
         values = _as_matrix(scores, n_labels)
@@ -53,7 +53,7 @@ class PrecomputedScores:
 
     @property
     def are_probabilities(self) -> bool:
-        """Whether all scores of the training rows were from 0 to 1."""
+        """True if all scores of the training rows were in [0, 1]."""
         return self.share_within == 1
 
     def log_odds(self, X: Any) -> FloatArray:
@@ -75,7 +75,7 @@ class PrecomputedScores:
 
 
 class NamedModel(ClassifierMixin, BaseEstimator):
-    """What stands in a model file for a frozen model that is not stored."""
+    """Placeholder, in a model file, for a frozen model that is not stored."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -209,7 +209,7 @@ def held_out_scores(
         if np.isfinite(held_out[:, 0]).sum() >= max_rows:
             break
         if np.isin(np.arange(len(labels))[test], np.arange(len(labels))[train]).any():
-            raise ValueError("cv must not have a row in both parts of a split.")
+            raise ValueError("cv must yield disjoint training and test rows, got a row in both.")
         fitted = fit_scores(estimator, take_rows(X, train), labels[train], n_jobs)
         held_out[test] = fitted.log_odds(take_rows(X, test))
     if not np.isfinite(held_out).any():

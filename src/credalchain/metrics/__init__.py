@@ -1,7 +1,7 @@
 """Measures for partial predictions: functions of the truth and a prediction in {0, 1, *}.
 
 Missing true labels (see ``as_labels``) are left out: a measure uses the observed cells of a
-row, and a row without any leaves the mean. Completeness and set size do not look at the
+row, and a row without any is left out of the mean. Completeness and set size do not look at the
 truth at all.
 """
 

@@ -1,7 +1,7 @@
 """Measures of partial predictions: means over rows, shares of cells, order of labels.
 
 Missing true labels (see ``as_labels``) are left out: a measure uses the observed cells of a
-row, and a row without any leaves the mean. Completeness and set size do not look at the
+row, and a row without any is left out of the mean. Completeness and set size do not look at the
 truth at all.
 
 A label left open is neither a yes nor a no. A positive (a true label that is 1) that was left open
@@ -43,7 +43,7 @@ class LabelCounts:
     Parameters
     ----------
     observed : ndarray of int, shape (n_labels,)
-        Rows where the truth is observed.
+        Number of rows whose truth is observed.
     answered : ndarray of int, shape (..., n_labels)
         Those that are answered; the first axes are those of a stack of predictions, if any.
     positive : ndarray of int, shape (n_labels,)
@@ -149,6 +149,10 @@ def tally(truth: Labels, labels: Labels) -> Tally:
     Tally
         The counts.
 
+    See Also
+    --------
+    pooled : Merge several tallies.
+
     Examples
     --------
     >>> from credalchain import as_labels
@@ -181,6 +185,10 @@ def pooled(tallies: Iterable[Tally]) -> Tally:
     -------
     Tally
         The counts of all rows.
+
+    See Also
+    --------
+    tally : Count partial predictions against the truth.
 
     Examples
     --------
@@ -266,7 +274,7 @@ def require_bounds(prediction: Any, why: str) -> None:
 
 @dataclass(frozen=True)
 class Measure:
-    """Measure, with what it needs: the partial labels, the precise ones, or the bounds.
+    """Measure, with its input: partial labels, precise ones, or bounds.
 
     Parameters
     ----------
@@ -275,7 +283,7 @@ class Measure:
     greater_is_better : bool
         False for losses.
     needs : {"partial", "precise", "bounds"}, default="partial"
-        What it takes: partial predictions, complete ones, or a ``CredalPrediction``.
+        Input: partial predictions, complete ones, or a ``CredalPrediction``.
     of_tally : callable, default=None
         Computes it from the :class:`Tally` of a whole stack of labels: the partial ones, the
         precise ones, or those that bounds are resolved to (:func:`resolved_labels`), as ``needs``
@@ -376,7 +384,7 @@ def _cell_share(name: str, t: Tally) -> FloatArray:
 def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the share of rows without a wrong answer.
 
-    A row without any answer counts 1: look at completeness, too.
+    A row without any answer counts 1, so report completeness as well.
 
     Parameters
     ----------
@@ -390,6 +398,11 @@ def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Share of rows.
 
+    See Also
+    --------
+    completeness : Share of labels answered.
+    precise_accuracy : Exact match of complete predictions.
+
     Examples
     --------
     >>> from credalchain.metrics import set_accuracy
@@ -400,7 +413,7 @@ def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def completeness(Y_true: LabelsLike | None, prediction: PredictionLike) -> float:
-    """Compute the share of labels that are answered.
+    """Compute the share of labels that are answered (the coverage, in selective classification).
 
     Parameters
     ----------
@@ -413,6 +426,10 @@ def completeness(Y_true: LabelsLike | None, prediction: PredictionLike) -> float
     -------
     float
         Share between 0 and 1.
+
+    See Also
+    --------
+    set_accuracy : Share of rows without a wrong answer.
 
     References
     ----------
@@ -446,6 +463,10 @@ def incorrectness(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Mean over rows.
 
+    See Also
+    --------
+    selective_error : The same, pooled over rows.
+
     References
     ----------
     Y. C. Carranza Alarcon and S. Destercke, Multi-label Chaining with Imprecise
@@ -477,6 +498,10 @@ def selective_error(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Share of answers; NaN if nothing is answered.
 
+    See Also
+    --------
+    incorrectness : Mean over rows of the same share.
+
     References
     ----------
     R. El-Yaniv and Y. Wiener, On the foundations of noise-free selective classification, Journal
@@ -492,7 +517,7 @@ def selective_error(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def precise_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share of rows in which every label is answered rightly.
+    """Compute the share of rows in which every label is answered correctly (exact match).
 
     Parameters
     ----------
@@ -505,6 +530,15 @@ def precise_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Share of rows.
+
+    Raises
+    ------
+    ValueError
+        If a label is left open.
+
+    See Also
+    --------
+    set_accuracy : The same for partial predictions.
 
     Examples
     --------
@@ -522,7 +556,7 @@ def precise_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def maximin_accuracy(Y_true: LabelsLike, prediction: Prediction) -> float:
-    """Compute the exact match after each open label is resolved to the side better at worst.
+    """Compute the exact match after each open label is resolved by the maximin rule.
 
     An open label becomes 1 if lower > 1 - upper, else 0 (also where the two differ by no more than
     the rounding of their sums, 1e-9 in log-odds).
@@ -539,6 +573,10 @@ def maximin_accuracy(Y_true: LabelsLike, prediction: Prediction) -> float:
     float
         Share of rows.
 
+    See Also
+    --------
+    resolved_labels : The labels after open ones are resolved.
+
     Examples
     --------
     >>> from credalchain import CredalChainClassifier
@@ -553,7 +591,7 @@ def maximin_accuracy(Y_true: LabelsLike, prediction: Prediction) -> float:
 
 
 def resolved_labels(prediction: Prediction) -> NDArray[np.int8]:
-    """Resolve open labels to the side that is better at worst, as for :func:`maximin_accuracy`.
+    """Resolve open labels by the maximin rule, as for :func:`maximin_accuracy`.
 
     Parameters
     ----------
@@ -564,6 +602,10 @@ def resolved_labels(prediction: Prediction) -> NDArray[np.int8]:
     -------
     ndarray of int8, shape (n_samples, n_labels)
         Labels 0 and 1.
+
+    See Also
+    --------
+    maximin_accuracy : Exact match of these labels.
 
     Examples
     --------
@@ -617,8 +659,8 @@ def discounted_utility(
     prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
         Partial predictions: 0, 1, and -1 for an open label.
     abstention : float
-        Utility of an open label. At 0.5 abstaining is worth a coin toss; 0.65 and 0.80
-        are the values in use for u65 and u80.
+        Utility of an open label. At 0.5 abstaining is worth as much as a random guess; u65 and u80
+        use 0.65 and 0.80.
 
     Returns
     -------
@@ -655,6 +697,10 @@ def utility_65(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Mean over labels and rows.
 
+    See Also
+    --------
+    discounted_utility : Any utility of an open label.
+
     References
     ----------
     M. Zaffalon, G. Corani and D. Maua, Evaluating credal classifiers by utility-discounted
@@ -683,6 +729,10 @@ def utility_80(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Mean over labels and rows.
+
+    See Also
+    --------
+    discounted_utility : Any utility of an open label.
 
     References
     ----------
@@ -717,6 +767,10 @@ def abstention_loss(
     float
         Mean over rows.
 
+    See Also
+    --------
+    hamming_loss : Open labels cost nothing.
+
     Examples
     --------
     >>> from credalchain.metrics import abstention_loss
@@ -743,6 +797,10 @@ def hamming_loss(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Mean over rows.
+
+    See Also
+    --------
+    abstention_loss : Open labels have a cost.
 
     Examples
     --------
@@ -785,7 +843,7 @@ def precision_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the share of a label's cells answered with yes that are right; mean over labels.
 
-    A label that is never answered with yes leaves the mean.
+    A label that is never answered with yes is left out of the mean.
 
     Parameters
     ----------
@@ -809,7 +867,7 @@ def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share of all positives answered with yes: one left open is not found.
+    """Compute the share of all positives answered with yes; open ones count as not found.
 
     Parameters
     ----------
@@ -822,6 +880,10 @@ def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Share of positives.
+
+    See Also
+    --------
+    selective_recall_micro : Open positives do not count.
 
     Examples
     --------
@@ -833,7 +895,7 @@ def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def missed_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share of all positives answered with no: one left open is not missed.
+    """Compute the share of all positives answered with no; open ones do not count as missed.
 
     Parameters
     ----------
@@ -846,6 +908,10 @@ def missed_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Share of positives.
+
+    See Also
+    --------
+    recall_micro : Share of all positives answered with yes.
 
     Examples
     --------
@@ -859,7 +925,7 @@ def missed_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the share of a label's positives answered with yes; mean over labels.
 
-    A positive that was left open is not found. A label without positives leaves the mean.
+    A positive that was left open is not found. A label without positives is left out of the mean.
 
     Parameters
     ----------
@@ -872,6 +938,10 @@ def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Mean over labels.
+
+    See Also
+    --------
+    selective_recall_macro : Open positives do not count.
 
     Examples
     --------
@@ -899,6 +969,10 @@ def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
     float
         Share of positives.
 
+    See Also
+    --------
+    recall_micro : Open positives count as not found.
+
     Examples
     --------
     >>> from credalchain.metrics import selective_recall_micro
@@ -911,7 +985,7 @@ def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
 def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the share of a label's answered positives answered with yes; mean over labels.
 
-    A label without such positives leaves the mean.
+    A label without such positives is left out of the mean.
 
     Parameters
     ----------
@@ -924,6 +998,10 @@ def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
     -------
     float
         Mean over labels.
+
+    See Also
+    --------
+    recall_macro : Open positives count as not found.
 
     Examples
     --------
@@ -949,6 +1027,10 @@ def f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         F1 of all cells.
 
+    See Also
+    --------
+    selective_f1_micro : Open positives do not count.
+
     Examples
     --------
     >>> from credalchain.metrics import f1_micro
@@ -961,7 +1043,7 @@ def f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute F1 of each label, in which open positives are not found; mean over labels.
 
-    A label without positives that is never answered with yes leaves the mean.
+    A label without positives that is never answered with yes is left out of the mean.
 
     Parameters
     ----------
@@ -974,6 +1056,10 @@ def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     -------
     float
         Mean over labels.
+
+    See Also
+    --------
+    selective_f1_macro : Open positives do not count.
 
     Examples
     --------
@@ -999,6 +1085,10 @@ def selective_f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         F1 of answered cells.
 
+    See Also
+    --------
+    f1_micro : Open positives count as not found.
+
     Examples
     --------
     >>> from credalchain.metrics import selective_f1_micro
@@ -1023,6 +1113,10 @@ def selective_f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     float
         Mean over labels.
 
+    See Also
+    --------
+    f1_macro : Open positives count as not found.
+
     Examples
     --------
     >>> from credalchain.metrics import selective_f1_macro
@@ -1037,7 +1131,7 @@ def ranking_loss(Y_true: LabelsLike, prediction: Prediction) -> float:
 
     Labels of a row are ordered by the middle of their intervals, open ones too; a tie is wrong, and
     a row without such a pair counts 0, as in scikit-learn's ``label_ranking_loss``. Only labels
-    whose truth is observed form pairs; a row without any leaves the mean.
+    whose truth is observed form pairs; a row without any is left out of the mean.
 
     Parameters
     ----------
@@ -1092,7 +1186,7 @@ def completeness_curve(
     Y_true : array-like of shape (n_samples, n_labels)
         True labels; missing ones are left out.
     path : array-like of shape (n_values, n_samples, n_labels)
-        Partial predictions from bold to cautious, for instance from ``predict_path``.
+        Partial predictions from least to most cautious, for instance from ``predict_path``.
 
     Returns
     -------

@@ -27,13 +27,13 @@ class IntervalReliability:
     Parameters
     ----------
     cells, positive : ndarray of int64, shape (2, n_bins)
-        Cells of each bin, and those of them that are 1.
+        Number of cells in each bin, and of those whose truth is 1.
     lower_sum, upper_sum : ndarray of float64, shape (2, n_bins)
         Sums of the bounds of these cells.
     level : float
-        Intervals wholly above it, or below 1 - level, are called sure.
+        Intervals entirely above ``level`` or below ``1 - level`` are called sure.
     sure, sure_wrong : int
-        Cells with a sure interval, and those of them whose truth is on the other side.
+        Number of cells with a sure interval, and of those whose truth is on the other side.
 
     See Also
     --------
@@ -60,7 +60,11 @@ class IntervalReliability:
 
     def __add__(self, other: "IntervalReliability") -> "IntervalReliability":
         if self.level != other.level or self.cells.shape != other.cells.shape:
-            raise ValueError("only counts with the same level and the same bins can be added.")
+            raise ValueError(
+                "counts to add must have the same level and number of bins, got "
+                f"{self.level:g} and {other.level:g}, {self.cells.shape[1]} and "
+                f"{other.cells.shape[1]} bins."
+            )
         sums = {name: value + getattr(other, name) for name, value in vars(self).items()}
         return IntervalReliability(**{**sums, "level": self.level})
 
@@ -102,15 +106,15 @@ class IntervalReliability:
         return self.sure_wrong / self.sure if self.sure else float("nan")
 
     def overconfidence_note(self) -> str | None:
-        """Return one sentence if intervals are too sure beyond doubt.
+        """Return one sentence if intervals are significantly overconfident.
 
-        They are if sure ones are wrong more than twice as often as they may be; or if intervals on
-        one side of one half are, on average, noticeably farther from it than the observed share.
+        They are if the error rate of sure intervals exceeds twice its bound; or if intervals on one
+        side of one half are, on average, noticeably farther from it than the observed share.
 
         Returns
         -------
         str or None
-            None if nothing is wrong.
+            None if overconfidence cannot be shown.
         """
         max_error = 1 - self.level
         if wilson_interval(self.sure_wrong, self.sure, _BEYOND_DOUBT)[0] > 2 * max_error:
@@ -155,12 +159,17 @@ def interval_reliability(
     n_bins : int, default=10
         Number of equally wide bins of the bounds, from 0 to 1.
     level : float, default=0.99
-        Intervals wholly above it, or below 1 - level, are called sure.
+        Intervals entirely above ``level`` or below ``1 - level`` are called sure.
 
     Returns
     -------
     IntervalReliability
         Counts and shares of each bin.
+
+    See Also
+    --------
+    interval_calibration_error : Summarize the bins in one number.
+    credalchain.plotting.IntervalCalibrationDisplay : Plot the bins.
 
     Examples
     --------
@@ -202,13 +211,13 @@ def interval_reliability(
 def interval_calibration_error(
     Y_true: LabelsLike, prediction: Prediction, *, n_bins: int = _BINS
 ) -> float:
-    """Compute how far the observed share of 1 lies outside of the intervals, on average.
+    """Compute the calibration error: the mean distance of observed shares from the intervals.
 
     Cells are put into ``n_bins`` equally wide bins by their lower bound, and once more by their
     upper bound. The distance of a bin is that of its observed share of 1 from the interval [mean
     lower bound, mean upper bound]; the result is the mean over cells and both ways. For precise
-    probabilities it is the expected calibration error. Wide intervals are easily right: look at
-    completeness, too.
+    probabilities it is the expected calibration error (ECE). Wide intervals have a small error, so
+    report completeness as well.
 
     Parameters
     ----------
@@ -250,12 +259,16 @@ def sure_error(Y_true: LabelsLike, prediction: Prediction, *, level: float = _SU
     prediction : CredalPrediction
         Partial predictions with their bounds.
     level : float, default=0.99
-        Intervals wholly above it, or below 1 - level, are called sure.
+        Intervals entirely above ``level`` or below ``1 - level`` are called sure.
 
     Returns
     -------
     float
-        At most 1 - level if the intervals are right; NaN if there is no such cell.
+        At most 1 - level if the intervals are valid; NaN if there is no such cell.
+
+    See Also
+    --------
+    interval_reliability : Counts of all intervals, by bins.
 
     Examples
     --------
@@ -270,7 +283,7 @@ def sure_error(Y_true: LabelsLike, prediction: Prediction, *, level: float = _SU
 
 
 def overconfidence_note(Y_true: LabelsLike, prediction: Prediction) -> str | None:
-    """Return a sentence if a prediction's intervals are too sure beyond doubt.
+    """Return one sentence if the intervals of a prediction are significantly overconfident.
 
     Parameters
     ----------
@@ -282,7 +295,7 @@ def overconfidence_note(Y_true: LabelsLike, prediction: Prediction) -> str | Non
     Returns
     -------
     str or None
-        None if nothing is wrong.
+        None if overconfidence cannot be shown.
 
     Examples
     --------
@@ -297,7 +310,7 @@ def overconfidence_note(Y_true: LabelsLike, prediction: Prediction) -> str | Non
 
 
 def wilson_interval(n_positive: Any, n: Any, z: float) -> FloatArray:
-    """Compute where a share of n trials may lie, within z standard errors: low and high, (2, ...).
+    """Compute the Wilson score interval of a proportion, within z standard errors: (2, ...).
 
     From 0 to 1 if there was no trial.
 

@@ -37,7 +37,7 @@ def partial_report(
     output_dict: bool = False,
     digits: int = 2,
 ) -> str | dict[str, dict[str, float]]:
-    """Report for each label how often it is answered, and how well.
+    """Build a text report of how often, and how well, each label is answered.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def partial_report(
     label_names : sequence of str, default=None
         Names of the labels. None takes those of the prediction or of the columns of ``Y_true``.
     output_dict : bool, default=False
-        Whether to return ``{label: {"support": ..., ...}}`` instead of text.
+        If True, return ``{label: {"support": ..., ...}}`` instead of text.
     digits : int, default=2
-        Number of digits behind the point.
+        Number of digits after the decimal point.
 
     Returns
     -------
@@ -59,6 +59,15 @@ def partial_report(
         ``abstained``, how many of these were answered and left open; ``precision`` and
         ``selective_recall`` among the answered (NaN where undefined). ``all labels`` pools the
         cells.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or ``label_names`` are not one distinct name per label.
+
+    See Also
+    --------
+    sklearn.metrics.classification_report : Report on complete predictions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures of partial predictions. Needs matplotlib (the extra ``plot``)."""
+"""Figures of partial predictions. Needs matplotlib (the extra ``plot``)."""
 
 from credalchain.plotting.curves import (
     CompletenessCurveDisplay,

@@ -38,7 +38,8 @@ class CompletenessCurveDisplay:
     parameter : str, default="s"
         Name of the caution parameter.
     name : str, default=None
-        Shown in the legend, as it is; for mathematics give ``label`` to ``plot``, too.
+        Name of the curve in the legend, shown literally; for mathematics, pass ``label`` to
+        ``plot``.
 
     Attributes
     ----------
@@ -94,8 +95,8 @@ class CompletenessCurveDisplay:
         Y : array-like of shape (n_samples, n_labels)
             True labels.
         values : iterable of float, default=None
-            Values of the caution parameter. None takes so many, from bold to cautious, that the
-            curve shows all there is.
+            Values of the caution parameter. None takes a grid, from least to most cautious, that is
+            fine enough to show the whole curve.
         name : str, default=None
             Shown in the legend.
         ax : matplotlib axes, default=None
@@ -142,7 +143,7 @@ class CompletenessCurveDisplay:
         Y_true : array-like of shape (n_samples, n_labels)
             True labels.
         path : array-like of shape (n_values, n_samples, n_labels)
-            Partial predictions from bold to cautious.
+            Partial predictions from least to most cautious.
         values : iterable of float, default=None
             Values of the caution parameter.
         parameter : str, default="s"
@@ -190,8 +191,8 @@ class CompletenessCurveDisplay:
         options = {"marker": "o", "label": label, **line_options}
         (self.line_,) = self.ax_.plot(self.completeness, self.set_accuracy, **options)
         if self.values is not None and len(self.values):
-            self._name_end(int(np.argmin(self.completeness)), "right")
-            self._name_end(int(np.argmax(self.completeness)), "left")
+            self._annotate_end(int(np.argmin(self.completeness)), "right")
+            self._annotate_end(int(np.argmax(self.completeness)), "left")
             self.ax_.margins(x=0.15)
         self.ax_.set_xlabel("completeness (share of labels answered)")
         self.ax_.set_ylabel("set-accuracy (rows with no wrong answer)")
@@ -199,7 +200,7 @@ class CompletenessCurveDisplay:
             self.ax_.legend(frameon=False)
         return self
 
-    def _name_end(self, index: int, align: str) -> None:
+    def _annotate_end(self, index: int, align: str) -> None:
         """Write the caution parameter's value beside an end of the curve, away from the curve."""
         assert self.values is not None
         text = f"{self.parameter} = {self.values[index]:.3g}"
@@ -212,15 +213,15 @@ class CompletenessCurveDisplay:
 def plot_promise_curve(
     curve: PromiseCurve, *, level: float | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw the shares answered and found against the error, with what can be promised.
+    """Plot the shares of labels answered and of positives found against the risk, with a promise.
 
     Parameters
     ----------
     curve : PromiseCurve
         From :func:`credalchain.promise_curve`.
     level : float, default=None
-        The promise to draw in, one of the curve's levels. None takes the one nearest to 0.1 that
-        can be kept.
+        Level of the promise to mark, one of ``curve.levels``. None takes the one nearest to 0.1
+        that can be kept.
     ax : matplotlib axes, default=None
         Axes to draw on. None makes new ones.
 
@@ -228,6 +229,10 @@ def plot_promise_curve(
     -------
     matplotlib axes
         Axes with the curves.
+
+    See Also
+    --------
+    credalchain.promise_curve : Compute the curve.
 
     Examples
     --------
@@ -276,12 +281,13 @@ def plot_promise_curve(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class IntervalCalibrationDisplay:
-    """Diagram of the observed share of 1 against the bounds that were given for it.
+    """Reliability diagram: the observed share of 1 against its predicted bounds.
 
     Cells are put into bins by their lower bound, and once more by their upper bound. Each bin is a
     bar from its mean lower to its mean upper bound, at the height of its observed share, with a
     mark at the bound that the bin is for and the share's 95 % interval. Where intervals are
-    reliable, the bar meets the diagonal; one that misses it by more than chance is drawn strong.
+    reliable, the bar meets the diagonal; one that misses it significantly is drawn in a stronger
+    colour.
 
     Use :meth:`from_estimator` or :meth:`from_predictions`, as with scikit-learn's displays.
 
@@ -290,7 +296,7 @@ class IntervalCalibrationDisplay:
     reliability : IntervalReliability
         From :func:`credalchain.metrics.interval_reliability`.
     name : str, default=None
-        Shown above, as it is.
+        Title, shown literally.
 
     Attributes
     ----------

@@ -53,14 +53,14 @@ def plot_predictions(
     prediction : CredalPrediction
         Labels and bounds.
     rows : sequence of int, default=None
-        Rows to draw; the first ``max_rows`` if not given.
+        Rows to draw. None means the first ``max_rows``.
     Y_true : array-like of shape (n_samples, n_labels), default=None
         True labels. If given, wrong answers get a cross.
     max_labels : int or None, default=20
-        Greatest number of labels. Of more, those are drawn that are open in most of the rows, then
-        the most certain of the others; None for all.
+        Maximum number of labels; None for all. If there are more, those are drawn that are open in
+        most of the rows, then the most certain of the others.
     max_rows : int or None, default=8
-        Greatest number of rows if ``rows`` is not given; None for all.
+        Maximum number of rows if ``rows`` is not given; None for all.
     ax : matplotlib axes, default=None
         Axes to draw on. None makes new ones.
 
@@ -68,6 +68,10 @@ def plot_predictions(
     -------
     matplotlib axes
         Axes with the picture.
+
+    See Also
+    --------
+    plot_explanation : Plot the explanation of one row.
 
     Examples
     --------
@@ -142,7 +146,7 @@ def _draw_cell(
 def plot_explanation(
     explanation: Explanation, *, top: int = 3, max_labels: int | None = 20
 ) -> "Figure":
-    """Plot an explanation: the answers, the intervals, and what they rest on.
+    """Plot an explanation: the answers, the intervals, and the contributions or training rows.
 
     From left to right: the answers, linked to a chain if the model is one, which forks where a
     label was left open (dotted where labels between were left out); each label's interval against
@@ -157,13 +161,17 @@ def plot_explanation(
     top : int, default=3
         Number of contributions shown per label.
     max_labels : int or None, default=20
-        Greatest number of labels. Of more, those are drawn that are open, and the most certain of
-        the others; None for all that the explanation has.
+        Maximum number of labels; None for all that the explanation has. If there are more, the open
+        ones and the most certain of the others are drawn.
 
     Returns
     -------
     matplotlib figure
         The picture.
+
+    See Also
+    --------
+    credalchain.explain : Compute the explanation.
 
     Examples
     --------

@@ -57,9 +57,9 @@ def plot_chain_tree(
     """Draw the tree of a chain for one row, in the manner of the paper's figures.
 
     Each edge is a value of a label, with its probability given the labels before it, or the
-    interval of it. Thick edges are answers, or left open, where both values are possible; thin ones
-    were explored; dotted ones were pruned: nothing below them was looked at. On top stand the
-    answers, and the bounds that a strategy gives them by.
+    interval of it. Thick edges are answers, or open labels, whose values are both possible; thin
+    ones were explored; dotted ones were pruned, so nothing below them was explored. The answers are
+    shown at the top, with the bounds by which a strategy decides them.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def plot_chain_tree(
     width : int, default=4
         As in :func:`credalchain.search_chain`.
     max_paths : int, default=None
-        Number of paths to draw, the likeliest; None means all of up to six labels, and eight of
-        more.
+        Maximum number of paths to draw, the likeliest first. None means all paths for up to six
+        labels, and eight otherwise.
     ax : matplotlib axes, default=None
         Axes to draw on. None makes new ones.
 
@@ -87,6 +87,10 @@ def plot_chain_tree(
     -------
     matplotlib axes
         Axes with the tree.
+
+    See Also
+    --------
+    credalchain.search_chain : Search the tree.
 
     Examples
     --------

@@ -165,7 +165,7 @@ def check_estimator(estimator: Any) -> None:
 
 
 def caution_values(estimator: Any, requested: Any) -> FloatArray:
-    """Return values of the caution parameter, from bold to cautious."""
+    """Return values of the caution parameter, from least to most cautious."""
     final, _ = selection.unwrap(estimator)
     rising = getattr(final, "larger_is_more_cautious", True)
     if requested is None:

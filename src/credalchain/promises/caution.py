@@ -1,4 +1,4 @@
-"""How cautious, by how much is to be answered; and what every level of a promise would buy."""
+"""Caution chosen by the share of labels answered, and the levels of a promise compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ MIN_ROWS = 20
 
 @dataclass(frozen=True)
 class CautionChoice:
-    """Value of the caution parameter for all rows, and what it did on rows held out.
+    """Value of the caution parameter, and its results on held-out rows.
 
     Parameters
     ----------
@@ -93,13 +93,13 @@ def choose_caution(
     random_state: RandomStateLike = None,
     groups: VectorLike | None = None,
 ) -> CautionChoice:
-    """Choose the boldest value of caution that answers no more than a share of the labels.
+    """Choose the least cautious value that answers at most a given share of the labels.
 
-    What s or a reward means depends on the data; what share is answered can be understood. A
-    quarter of the rows (at most 2000) is held out to find the value. s is weighed against counts
-    of rows, so the value found is multiplied by how many more rows there are in all: it is meant
-    for a fit on all of X. Labels that are always yes or always no do not count. There is no
-    guarantee: for that, see :class:`PromisedClassifier`.
+    The meaning of s or of a reward depends on the data; that of a share of labels answered does
+    not. A quarter of the rows (at most 2000) is held out to find the value. The effect of s is
+    relative to the number of training rows, so the value found is scaled for a fit on all of X.
+    Labels that are constant do not count. There is no guarantee; for one, see
+    :class:`PromisedClassifier`.
 
     Parameters
     ----------
@@ -114,15 +114,15 @@ def choose_caution(
     n_rows : int, default=None
         Number of rows that the classifier will be fitted to, if X is a sample of them.
     random_state : int, RandomState or None, default=None
-        Determines which rows are held out.
+        Seed of the random choice of the held-out rows.
     groups : array-like of shape (n_samples,), default=None
-        Such as the patient of each row: rows of a group are held out together. None: equal rows
-        are, as in :meth:`PromisedClassifier.fit`.
+        Group of each row, such as a patient; rows of a group are held out together. If None, equal
+        rows form a group, as in :meth:`PromisedClassifier.fit`.
 
     Returns
     -------
     CautionChoice
-        The value, and what it did on the rows held out.
+        The value, and its results on the held-out rows.
 
     See Also
     --------
@@ -162,7 +162,9 @@ def choose_cautions(
     n_groups = int(group_of.max(initial=-1)) + 1
     n_held_out = min(n_groups // 4, _MAX_HELD_OUT)
     if n_held_out == 0:
-        raise ValueError(f"groups must be at least 4 to hold some out, got {n_groups}.")
+        raise ValueError(
+            f"groups must have at least 4 different values to hold some out, got {n_groups}."
+        )
     parts = train_test_split(np.arange(n_groups), test_size=n_held_out, random_state=random_state)
     train, test = (rows_of_groups(group_of, part) for part in parts)
     with data_warnings_ignored():
@@ -185,28 +187,28 @@ def choose_cautions(
 
 @dataclass(frozen=True, eq=False)
 class PromiseCurve:
-    """Curve of risk and completeness along the caution parameter, with what every level would buy.
+    """Curve of risk and completeness along the caution parameter, and the value for each level.
 
     Parameters
     ----------
     risk : str
         Name of the risk.
     confidence : float or None
-        Probability with which a promise is to be kept; None: in expectation.
+        Probability with which a promise is kept; None means in expectation.
     parameter : str
         Name of the caution parameter.
     n_rows : int
         Number of calibration rows that count and are tested.
     values, risks, completeness : ndarray of shape (n_values,)
-        Values from bold to cautious, with the risk and the share answered in the calibration rows.
-        Labels that are constant in Y do not count in completeness, unless ``calibration`` is
+        Values from least to most cautious, with the risk and the share answered in the calibration
+        rows. Labels that are constant in Y do not count in completeness, unless ``calibration`` is
         "prefit".
     found : ndarray of shape (n_values,)
         Share of the true labels that are answered yes; NaN if there are none.
     levels : tuple of float
         Levels of the risk.
     value_indices : tuple of int or None
-        The index in ``values`` that each level allows; None: it cannot be promised.
+        Index in ``values`` of the value for each level; None if the level cannot be promised.
     notes : tuple of str, default=()
         Notes on the choice of calibration rows.
 
@@ -239,7 +241,7 @@ class PromiseCurve:
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return what each level buys: the value, what it answers and finds, how often it errs.
+        """Return the value, the share of labels answered, the recall and the risk at each level.
 
         Returns
         -------
@@ -273,10 +275,10 @@ def promise_curve(
     random_state: RandomStateLike = None,
     groups: VectorLike | None = None,
 ) -> PromiseCurve:
-    """Compute what promises at several levels would buy, from one fit.
+    """Compute the share of labels answered at several levels of a promised risk, from one fit.
 
-    A guarantee is for one level that is chosen beforehand, by :class:`PromisedClassifier`; to
-    choose a level, look at what all of them buy in rows that are not used again.
+    A guarantee of :class:`PromisedClassifier` holds for a level that is fixed in advance. To choose
+    a level, compute the curve on rows that are not used again.
 
     Parameters
     ----------
@@ -289,7 +291,7 @@ def promise_curve(
     risk : str or callable, default="row_error"
         As in :class:`PromisedClassifier`.
     levels : sequence of float, default=(0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
-        Levels of the risk. Those for which there are too few rows are shown as "nothing".
+        Levels of the risk. Those for which there are too few rows have no value.
     confidence : float, default=None
         As in :class:`PromisedClassifier`.
     calibration : float, "prefit" or cross-validation splitter, default=0.3
@@ -305,6 +307,11 @@ def promise_curve(
     -------
     PromiseCurve
         Risk and completeness of each value, and the value that each level allows.
+
+    Raises
+    ------
+    ValueError
+        If a level is not between 0 and 1, or ``risk`` or ``calibration`` is invalid.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""PromisedClassifier: caution chosen so that a promise about errors is kept."""
+"""PromisedClassifier: caution chosen by risk control."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Classifier that answers as many labels as a promise about errors allows (risk control).
 
-    A calibration set, rows that the estimator was not fitted on, shows how often it errs at each
-    degree of caution; the boldest that keeps the promise is taken. If none does, nothing is
-    answered.
+    The risk at each degree of caution is estimated on a calibration set, rows that the estimator
+    was not fitted on. The least cautious value that keeps the promise is chosen; if none does,
+    every label is left open.
 
     Parameters
     ----------
@@ -48,33 +48,33 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         the promise: "row" for row error, "bands" for wrong answers yes, else "cell". The ``costs``
         of "bands", if None, are learned from a pilot of the calibration rows.
     promise : dict, default=None
-        A risk and the most it may be: "row_error" (rows with a wrong answer), "selective_error"
+        Risks and their maximum levels: "row_error" (rows with a wrong answer), "selective_error"
         (wrong answers among the answers), "positive_error" (wrong among the answers yes) or
-        "missed_positives" (a row's positive labels that are answered no); or a function of
-        (truth, answers) that gives each row a loss from 0 to 1. In place of a number, a dict of
-        labels and numbers: each of these labels then has a caution of its own; None stands for all
-        rows, whose caution is the least of all labels. Several risks are all kept. With
-        "positive_error" and "missed_positives", answers yes and no have cautions of their own.
-        None means {"row_error": 0.1}.
+        "missed_positives" (a row's positive labels that are answered no); or a function of (truth,
+        answers) that gives each row a loss from 0 to 1. Instead of a number, a dict of labels and
+        numbers: each of these labels then has a caution of its own; None stands for all rows, whose
+        caution is the least of all labels. Several risks are all kept. With "positive_error" and
+        "missed_positives", answers yes and no have cautions of their own. None means a row error of
+        at most 0.1.
     confidence : float, default=None
-        None: the risk is at most the level in expectation over calibration rows and new rows. A
-        number: with this probability over the calibration rows, all promises are kept; several
-        cautions share what may go wrong.
+        If None, the risk is at most the level in expectation over calibration rows and new rows. A
+        number is the probability, over the calibration rows, that all promises are kept; with
+        several cautions, the error probability is split over them.
     guarantee : {"exact", "asymptotic"}, default="exact"
-        How risks that are means or ratios are tested with a confidence. "exact" holds for any
-        number of rows; "asymptotic" uses the normal approximation, which answers more with few
-        rows, and breaks the promise somewhat more often than the confidence says.
+        Test of risks that are means or ratios, with a confidence. "exact" holds for any number of
+        rows; "asymptotic" uses the normal approximation, which answers more with few rows, but
+        breaks the promise somewhat more often than 1 - ``confidence``.
     missing : {"ignorable", "conservative"}, default="ignorable"
-        Missing labels of calibration rows. "ignorable": a row error is judged by the rows that have
-        all labels, other risks by the labels that are there, which assumes that labels are missing
-        completely at random. "conservative": the promise holds whatever the missing labels are,
-        since answers to them count as wrong; for "row_error", "selective_error" and
-        "positive_error". It assumes no more than that new rows are like the calibration rows, and
-        that the labels that are there are right.
+        Treatment of missing labels of calibration rows. "ignorable": a row error is judged by the
+        rows that have all labels, other risks by the labels that are there, which assumes that
+        labels are missing completely at random. "conservative": the promise holds whatever the
+        missing labels are, since answers to them count as wrong; for "row_error", "selective_error"
+        and "positive_error". It assumes only that new rows are like the calibration rows, and that
+        the known labels are right.
     per_label : bool, default=False
-        Promise of each label by itself what ``promise`` says, where calibration rows can show it,
-        and of the other labels together. A pilot of the calibration rows decides which; each of
-        these labels has a caution of its own, and all share the confidence.
+        If True, make the promise about each label separately, where there are enough calibration
+        rows to test it, and about the other labels together. A pilot of the calibration rows
+        decides which; each of these labels has a caution of its own, and all share the confidence.
     method : {"auto", "cross_fit"}, default="auto"
         "auto": conformal risk control without a confidence, learn then test with one. "cross_fit"
         chooses by cross-validation and fits again to all rows, without any guarantee.
@@ -83,16 +83,16 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         calibration; "prefit" if all rows are for calibration, since the estimator is fitted
         already, to other rows; or the folds of a cross-validation, for "cross_fit".
     values : array-like, default=None
-        Of the caution parameter, to choose from. They must not depend on the calibration rows.
-        None means s from 0 to 1e6, or rewards from 100 to 0.
+        Values of the caution parameter to choose from. They must not depend on the calibration
+        rows. None means s from 0 to 1e6, or rewards from 100 to 0.
     random_state : int, RandomState or None, default=None
-        Chooses the calibration rows.
+        Seed of the random choice of the calibration rows.
 
     Attributes
     ----------
     estimator_ : the fitted estimator
     report_ : PromiseReport
-        What was chosen, what was found, and what holds.
+        Chosen values, estimated risks, and the guarantee.
     values_, yes_values_ : ndarray of shape (n_labels,)
         The value of the estimator's caution parameter for each label, for answers no and for
         answers yes; they differ where both "positive_error" and "missed_positives" are promised.
@@ -100,7 +100,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
     See Also
     --------
-    promise_curve : What promises at several levels would buy.
+    promise_curve : Share of labels answered at several levels of a risk.
     choose_caution : Choose the caution by the share of labels to be answered.
     PromiseReport : The attribute ``report_``.
 
@@ -188,7 +188,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         Y : array-like of shape (n_samples, n_labels)
             Labels, some of which may be missing.
         groups : array-like of shape (n_samples,), default=None
-            What each row belongs to, such as a patient, a song or a document. Rows of a group are
+            Group of each row, such as a patient, a song or a document. Rows of a group are
             either learned from or kept for calibration, where one of them, drawn at random,
             counts: they depend on each other. None: equal rows of X with the same labels are a
             group, as if they were copies (unless fewer than 20 rows are different). If they are
@@ -370,7 +370,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         return np.asarray(self.infer(X).interval)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """Predict with the estimator itself: every label answered, nothing promised.
+        """Predict every label with the estimator itself, without a guarantee.
 
         Parameters
         ----------
@@ -439,18 +439,17 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
     def check(self, X: MatrixLike, Y: LabelsLike, *, confidence: float = 0.95) -> PromiseCheck:
-        """Test whether the promise still holds: pass all rows labelled since, the oldest first.
+        """Test whether the promise still holds on the rows labelled since the fit, oldest first.
 
-        The test may be repeated whenever rows are added: the chance that it ever calls a promise
-        broken that holds is at most 1 - ``confidence``. (Checks of separate batches, each by
-        itself, add their chances up.) Of rows that depend on each other, such as those of one
-        patient, pass one.
+        The test is sequential (anytime-valid) and may be repeated whenever rows are added: the
+        probability that a promise that holds is ever called broken is at most 1 - ``confidence``.
+        (Separate checks of several batches add up their error probabilities.) If rows depend on
+        each other, such as those of one patient, pass one row of each group.
 
-        A promise with confidence is tested at its level. A promise on average says nothing about
-        one model, whose risk may well be somewhat above the level; it is tested at the most that
-        the calibration rows leave open, the upper end of the interval in the report. With
-        ``missing="conservative"``, answers to missing labels count as right here, so a promise is
-        called broken by known labels only.
+        A promise with confidence is tested at its level. A promise on average is no statement about
+        a single model, whose risk may be somewhat above the level; it is tested at the largest risk
+        that the calibration rows do not exclude, ``upper_bound`` of the promise in the report. With
+        ``missing="conservative"``, only known labels count against a promise.
 
         Parameters
         ----------
@@ -459,7 +458,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         Y : array-like of shape (n_samples, n_labels)
             Their true labels.
         confidence : float, default=0.95
-            Probability that no promise is called broken if all hold.
+            Probability that no promise is called broken if all of them hold.
 
         Returns
         -------

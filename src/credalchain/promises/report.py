@@ -1,4 +1,4 @@
-"""What was promised, what was found, and whether it still holds: for people."""
+"""Reports on promises, and on tests of whether they still hold."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,14 +18,14 @@ GUARANTEES = {
     "learn_then_test": "with confidence {confidence:.4g} (learn then test)",
     "cross_fit": "no guarantee: chosen by cross-validation, then fitted again to all rows",
 }
-"""What is known of the answers, by method."""
+"""Guarantees, by method."""
 
 _BY_ANSWERS = {name for name, risk in RISKS.items() if risk.is_ratio}
 
 
 @dataclass(frozen=True)
 class PromiseResult:
-    """One promise, and what the calibration rows show about it.
+    """Result for one promise: its level, the chosen value and the estimated risk.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ class PromiseResult:
     level : float
         Greatest risk promised.
     label : str or None
-        Label that it is about; None: whole rows.
+        Label that the promise is about; None for whole rows.
     confidence : float or None
-        None: it holds in expectation. Promises about several labels share what may go wrong, so
-        this may be more than was asked for.
+        None if the promise holds in expectation. The error probability is split over several
+        labels, so this may be larger than the confidence requested.
     value : float, default=None
-        Value of the caution parameter; None: nothing is answered.
+        Value of the caution parameter; None if nothing is answered.
     n_rows : int, default=0
         Calibration rows that count: those without missing labels (selective_error and
         positive_error: with a known one); for a label, those where it was observed, answered,
@@ -52,17 +52,16 @@ class PromiseResult:
         Share of labels (or of this label's rows) answered in the calibration rows, as in
         :class:`PromiseReport`.
     upper_bound : float, default=1.0
-        Greatest risk of this model that the calibration rows leave open, with 95 % confidence
-        for all promises together.
+        Upper confidence bound of the risk of this model, at 95 % for all promises together.
     reason : str, default=""
-        Why nothing is answered; empty if something is.
+        Reason why nothing is answered; empty if something is.
     limit : int, default=None
         Rows with more answers than this (answers yes, for positive_error) are left open: the test
-        needs a limit, which is the most in the rows that plan it.
+        needs a bound on their number, which is the maximum over the pilot rows.
     exact : bool, default=True
-        False for a test by the normal approximation.
+        False if the test uses the normal approximation.
     pooled : tuple of str, default=()
-        Labels that it is about, pooled over rows, where others have promises of their own.
+        Labels that the promise is about, pooled over rows, if others have promises of their own.
 
     Examples
     --------
@@ -95,10 +94,10 @@ class PromiseResult:
 
     @property
     def level_to_check(self) -> float:
-        """Level that new rows are tested against.
+        """Level at which new rows are tested.
 
-        A promise with confidence: its level. On average: the most that the calibration rows leave
-        open, since the risk of one model may be above the level.
+        For a promise with confidence, its level. For one on average, the upper confidence bound,
+        since the risk of a single model may be above the level.
         """
         return self.level if self.confidence is not None else max(self.level, self.upper_bound)
 
@@ -131,7 +130,7 @@ class PromiseResult:
 
 
 def promise_words(risk: str, label: str | None) -> str:
-    """Say what the risk is the share of."""
+    """Describe the risk, for a label or all of them."""
     if risk not in RISKS:
         return risk
     known = RISKS[risk]
@@ -140,14 +139,14 @@ def promise_words(risk: str, label: str | None) -> str:
 
 @dataclass(frozen=True)
 class PromiseReport:
-    """Report on promises: what was promised, what was chosen, and what holds.
+    """Report on promises: their levels, the chosen caution and the guarantee.
 
     Parameters
     ----------
     method : {"conformal", "learn_then_test", "cross_fit"}
-        How the caution was chosen.
+        Method by which the caution was chosen.
     confidence : float or None
-        Probability that all promises are kept; None: each is kept in expectation.
+        Probability that all promises are kept; None if each is kept in expectation.
     parameter : str
         Name of the caution parameter.
     n_rows : int
@@ -163,7 +162,7 @@ class PromiseReport:
         One for each promise.
     not_promised : tuple of str, default=()
         Labels about which nothing is promised, where promises are about single labels. They are
-        answered as the estimator does by itself.
+        answered at the estimator's own caution.
     notes : tuple of str, default=()
         Notes on the choice of calibration rows: groups, and what is assumed of a fitted estimator.
     constant : tuple of str, default=()
@@ -274,9 +273,9 @@ class PromiseTest:
     estimate : float
         Risk in the rows tested.
     evidence : ndarray of shape (n_rows,)
-        Evidence against the promise, after every row that counts: what gamblers who bet on errors
-        would have made of 1. If the promise holds, it ever reaches 1 / a with probability a at
-        most.
+        Evidence (e-process) against the promise after every row that counts: the wealth of gamblers
+        who start with 1 and bet on errors. If the promise holds, it ever reaches 1 / a with
+        probability at most a.
     rows : ndarray of shape (n_rows,)
         Numbers of these rows among all rows tested, from 0.
 
@@ -313,7 +312,7 @@ class PromiseTest:
 
     @property
     def broken_at(self) -> int | None:
-        """Row after which the promise counts as broken, from 1; None if it does not."""
+        """Row after which the promise was called broken, from 1; None if it was not."""
         over = np.flatnonzero(self.evidence >= 1 / (1 - self.confidence))
         return int(self.rows[over[0]]) + 1 if len(over) else None
 
@@ -321,7 +320,7 @@ class PromiseTest:
     def verdict(self) -> str:
         """Verdict: "broken", "holds so far", "too few rows to say" or "nothing is answered".
 
-        Rows are too few if twice the level could easily go unnoticed.
+        There are too few rows if the test would probably miss a risk of twice the level.
         """
         if self.promise.value is None:
             return "nothing is answered"
@@ -380,14 +379,14 @@ class PromiseCheck:
 
     @property
     def verdict(self) -> str:
-        """Worst of all tests' verdicts."""
+        """Worst verdict of all tests."""
         verdicts = {test.verdict for test in self.tests}
         order = ("broken", "too few rows to say", "holds so far", "nothing is answered")
         return next(verdict for verdict in order if verdict in verdicts)
 
     @property
     def broken_at(self) -> int | None:
-        """First row after which one of them counts as broken, from 1; None if none does."""
+        """First row after which a promise was called broken, from 1; None if none was."""
         rows = [test.broken_at for test in self.tests if test.broken_at is not None]
         return min(rows, default=None)
 
@@ -401,7 +400,7 @@ def choose(
 ) -> tuple[FloatArray, PromiseReport]:
     """Return the values for answers no and yes (2, m), and the report.
 
-    NaN: such answers are never given.
+    NaN if such answers are never given.
     """
     final, counted = unwrap(held.estimator)[0], held.counted
     grid, names = calibration.values, final.label_names_.tolist()
@@ -466,7 +465,7 @@ def _result(
     kept: IntArray,
     limit: FloatArray | None,
 ) -> PromiseResult:
-    """Return what rows say of a promise at the boldest value that keeps it, or why none does."""
+    """Return the result at the least cautious value that keeps a promise, or why none does."""
     (promise, sums, plan), (final, _) = evaluated, unwrap(held.estimator)
     grid, parameter, label = calibration.values, final.caution_parameter, promise.label
     counted = held.counted if promise.key[0] is None else promise.columns
@@ -522,7 +521,7 @@ def _result(
 def _interval(
     promise: Promise, sums: statistics.LossSums, value_index: int, alpha: float = 0.05
 ) -> tuple[float, float]:
-    """Compute the risk's confidence interval at one value, as if that had been fixed beforehand."""
+    """Compute the confidence interval of the risk at a value, as if it were fixed in advance."""
     bad, every = float(sums.bad[value_index]), float(sums.every[value_index])
     if promise.is_binomial:
         return statistics.interval_of_share(bad, every, alpha)

@@ -1,4 +1,4 @@
-"""What can be promised: risks, as losses of single rows along a path of caution."""
+"""Risks that can be promised, as losses of single rows along a path of caution."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Risk:
     Attributes
     ----------
     description, label_description : str
-        What it is the share of, for people.
+        Descriptions for reports, such as "rows with a wrong answer".
     row_losses : callable
         Gets labels (n, m) and answers (..., n, m) and gives ``bad`` and ``every``, (..., n) each
         and in [0, 1], ``bad`` at most ``every``: the risk is E[bad] / E[every]. Without ``every``
@@ -32,14 +32,14 @@ class Risk:
         The same for every label by itself: True or False, (..., n, m). The risk of a label is the
         share of ``bad`` among ``every``.
     is_ratio : bool
-        Whether ``every`` depends on the answers, so that the risk may rise with caution. Such a
+        True if ``every`` depends on the answers, so that the risk may rise with caution. Such a
         risk of rows is judged by all labels that are known, also in rows where others are missing.
     row_loss_is_binary : bool
-        Whether ``bad`` of a row is 0 or 1.
+        True if ``bad`` of a row is 0 or 1.
     needs_positive : bool
-        Whether only rows with a positive label count.
+        True if only rows with a positive label count.
     is_monotone : bool
-        Whether answering less can only lower the loss of a row.
+        True if answering less can only lower the loss of a row.
     side : {0, 1} or None
         The answers that it depends on: only no, only yes, or both.
     """

@@ -1,8 +1,8 @@
 """Statistics behind promises: p-values and bounds for the mean of losses in [0, 1].
 
-A loss is one number for each row, because labels of one row depend on each other. Rows are taken
-to be exchangeable with those to come. Values of caution run from bold to cautious; each promise is
-judged by its :class:`LossSums`, which can be added up chunk by chunk.
+A loss is one number for each row, because labels of one row depend on each other. Rows are taken to
+be exchangeable with those to come. Values of caution run from least to most cautious; each promise
+is judged by its :class:`LossSums`, which can be added up chunk by chunk.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from credalchain._utils.array_types import FloatArray, Labels
 from credalchain.promises.risks import Promise, shifted
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
-"""Stakes of the gamblers, as shares of what they can lose at most."""
+"""Stakes of the bets, as shares of the largest possible loss."""
 
 _MANY_ROWS = 10**8
 _NEARLY_ALWAYS = 0.95  # a risk that cannot be noticeably larger
@@ -28,8 +28,8 @@ _MAX_GROWTH = 600.0  # of a logarithm, below what overflows
 def conformal_bound(mean_loss: FloatArray, n: Any) -> FloatArray:
     """Bound the expected loss of a new row, for losses that caution can only lower.
 
-    If the boldest value is taken for which this is at most a level, the expected loss is at most
-    that level.
+    At the least cautious value for which this is at most a level, the expected loss is at most that
+    level.
 
     References
     ----------
@@ -76,10 +76,11 @@ def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: Any, level: float) -> Fl
 
 
 def bets_below(losses: FloatArray, level: float) -> FloatArray:
-    """Compute the log of what bets on losses (..., n) below the level make of 1, (stakes, ...).
+    """Compute the log wealth of bets that losses (..., n) are below the level, (stakes, ...).
 
-    Each gambler stakes a fixed share of what can be lost at most. It adds up over rows. If the
-    risk is above the level, it ends above log(1 / a) with probability a at most, for each of them.
+    Each bet stakes a fixed share of the largest possible loss, and the log wealth adds up over
+    rows. If the risk is above the level, it ends above log(1 / a) with probability at most a, at
+    each stake.
 
     References
     ----------
@@ -147,11 +148,12 @@ def interval_of_ratio(bad: float, every: float, n: int, alpha: float = 0.05) -> 
 
 
 def evidence_against(losses: FloatArray, level: float) -> FloatArray:
-    """Compute what bets on losses above the level would make of 1, after every row, (n,).
+    """Compute the wealth of bets that losses are above the level, from 1, after every row, (n,).
 
-    The mean of several gamblers who each bet a fixed share, and who begin at several rows: what
-    begins late is not weighed down by a good past. If every loss has a mean of at most the level,
-    given the rows before it, this ever exceeds 1 / a with probability a at most.
+    The mean wealth of bets with several fixed stakes that begin at several rows: late beginners are
+    not held back by earlier rows without errors. If every loss has a mean of at most the level
+    given the rows before it, the wealth is a test supermartingale, which ever exceeds 1 / a with
+    probability at most a.
 
     References
     ----------
@@ -267,9 +269,9 @@ class Plan(NamedTuple):
     Attributes
     ----------
     weights : ndarray of shape (stakes, V)
-        What each gambler bets of what is bet in all.
+        Share of the total wealth that is bet at each stake.
     bets : ndarray of shape (V,)
-        Whether the bet is the test, or the bound of Hoeffding and Bentkus.
+        True if the test is by betting, False if by the bound of Hoeffding and Bentkus.
     """
 
     weights: FloatArray
@@ -287,8 +289,8 @@ class EvaluatedPromise(NamedTuple):
 def plan_test(promise: Promise, pilot: LossSums, n_rows: int) -> Plan:
     """Return the test of ``n_rows`` rows that promises most, by what a few other rows say.
 
-    Gamblers go on betting what they have made of equal shares in these rows. The best of them
-    alone could be ruined: the largest stakes win as long as no large loss has been seen.
+    Stakes are weighted by their wealth after these rows, from equal shares. The best stake alone
+    would be fragile: the largest stakes win as long as no large loss has been seen.
     """
     n_values = len(pilot.n)
     if pilot.growth is None or pilot.n[0] == 0:

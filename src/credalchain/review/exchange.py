@@ -126,7 +126,7 @@ def add_answers(
 # -- other tools --------------------------------------------------------------------------------
 
 Annotation = tuple[int, dict[str, int], str]
-"""What an annotation says: the row, the labels, and who."""
+"""Content of an annotation: the row, the labels and the annotator."""
 
 
 def _rows_of(notes: Any, content: dict[str, Any], rows: ReviewedRows) -> list[int]:
@@ -190,7 +190,7 @@ def read_label_studio(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
     try:
         tasks = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"this is not JSON, as Label Studio writes it: {error}") from error
+        raise ValueError(f"the file must be JSON, as Label Studio exports it: {error}") from error
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise ValueError("a file of Label Studio must be a list of objects.")
     for number, task in enumerate(tasks):

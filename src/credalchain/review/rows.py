@@ -158,15 +158,15 @@ def image_file(value: Any, folder: Path | None) -> Path | None:
 class ReviewedRows:
     """Rows with the model's labels and people's answers.
 
-    Whoever reads several attributes, or writes, holds ``lock``.
+    Hold ``lock`` to write, or to read several attributes.
 
     Parameters
     ----------
     classifier : fitted classifier of this package, or a pipeline that ends in one
     features : data frame of shape (n, p)
-        What it reads.
+        Features that the classifier reads.
     table : data frame of shape (n, any number of columns)
-        What people see, by the same rows.
+        Columns that people see, for the same rows.
     store : AnswerStore
         Others may write to it meanwhile.
     model : tuple of (str, str)
@@ -181,7 +181,7 @@ class ReviewedRows:
     classifier, features : the classifier that decides, and the table as it reaches it
     explained, cells : what was given
     labels, human_labels, first_labels : arrays of shape (n, m)
-        What stands; what people have answered last; what the model said before anybody was asked.
+        Current labels; the last answers of people; the labels of the model before any answer.
     interval : array of shape (n, m, 2)
     blind : bool array of shape (n, m)
         Answered labels that are asked without a suggestion.
@@ -281,10 +281,12 @@ class ReviewedRows:
         if not 0 <= row < len(self.keys):
             raise ReviewError(f"row must be between 0 and {len(self.keys) - 1}, got {row}.")
         if not 0 <= label < len(self.label_names):
-            raise ReviewError(f"there is no label {label}.")
+            raise ReviewError(
+                f"label must be between 0 and {len(self.label_names) - 1}, got {label}."
+            )
 
     def sync(self) -> None:
-        """Take up what was answered before, and what others have written to the file."""
+        """Read the new events of the file of answers."""
         cells, rows = set(), set()
         for event in self.store.events(self.last_event):
             self.last_event = event.id
@@ -306,7 +308,7 @@ class ReviewedRows:
     def answer(
         self, row: int, label: int, value: int | None, who: str, request: str
     ) -> tuple[bool, Labels]:
-        """Take an answer (0 or 1) or a skip (None), and infer the row again.
+        """Store an answer (0 or 1) or a skip (None), and infer the row again.
 
         Return whether it is new, and the labels of the row before.
         """
@@ -345,12 +347,12 @@ class ReviewedRows:
         try:
             is_new = self.store.append(event, model=self._model, row_number=row, content=content)
         except sqlite3.IntegrityError as error:
-            raise ReviewError("this was taken back already.") from error
+            raise ReviewError("this answer was already undone.") from error
         self.sync()
         return is_new
 
     def undo(self, who: str, request: str) -> tuple[int, int, Labels]:
-        """Take back what a person did last; as often as one likes.
+        """Undo the last action of a person; may be repeated without limit.
 
         Return the row, the label, and the labels of the row before.
         """
@@ -361,7 +363,7 @@ class ReviewedRows:
             again = [event for event in own if (event.kind, event.request) == ("undo", request)]
             last = max(again or standing(own), key=lambda event: event.id, default=None)
             if last is None:
-                raise ReviewError("there is nothing to take back.")
+                raise ReviewError("there is nothing to undo.")
             row, label = self._row_of[last.row], self._label_of[last.label]
             before = self.labels[row].copy()
             if not again:

@@ -1,4 +1,4 @@
-"""The page over HTTP: routes, and who may use them."""
+"""HTTP server of the review page: routes and access control."""
 
 import hmac
 import logging
@@ -28,20 +28,20 @@ _HEADERS = {
 
 
 class PersonRequest(BaseModel):
-    """Who asks."""
+    """Request of a named person."""
 
     who: str = Field(min_length=1, max_length=100)
 
 
 class NextRequest(PersonRequest):
-    """Give me a row."""
+    """Request for the next row."""
 
     order: str = ORDERS[0]
     after: int | None = None
 
 
 class UndoRequest(PersonRequest):
-    """Take back what I did last."""
+    """Request to undo the last action."""
 
     request: str = Field(min_length=8, max_length=100)
 
@@ -63,12 +63,12 @@ def make_app(
     ----------
     session : ReviewSession
     hosts : set of str, or None
-        What requests may name as their host, with the port, so that no other site can reach the
-        server under a name of its own. None: any, where a token is asked for.
+        Allowed values of the Host header, with the port, against DNS rebinding. None allows any, if
+        a token is required.
     token : str, optional
         A secret that clients must send; for servers that others can reach.
     title : str
-        What is reviewed, for the head of the page.
+        Name of the reviewed data, shown at the top of the page.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     rows = session.rows
@@ -174,10 +174,10 @@ def _refusal(request: Request, hosts: set[str] | None, token: str | None) -> Res
     """Return why a request is not served; None if it is."""
     host = request.headers.get("host", "").lower()
     if hosts is not None and host not in hosts:
-        return _refused(421, "this server does not go by that name.")
+        return _refused(421, "the Host header must be an address of this server.")
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() not in (hosts or {host}):
-        return _refused(403, "requests of other sites are not served.")
+        return _refused(403, "cross-site requests are not served.")
     if token is not None and not _has_token(request, token):
         return _refused(401, "a token is needed: open the address that the command printed.")
     if request.method not in ("GET", "HEAD", "POST"):
@@ -187,7 +187,7 @@ def _refusal(request: Request, hosts: set[str] | None, token: str | None) -> Res
             return _refused(415, "requests must be JSON.")
         size = request.headers.get("content-length", "")
         if not size.isdigit() or "transfer-encoding" in request.headers:
-            return _refused(411, "requests must say how long they are.")
+            return _refused(411, "requests must have a Content-Length header.")
         if int(size) > _MAX_BYTES:
             return _refused(413, f"requests must have at most {_MAX_BYTES} bytes.")
     return None

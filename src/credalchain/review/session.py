@@ -36,7 +36,7 @@ class _Reviewer:
 
 
 class ReviewQueue:
-    """Rows that people have, and those that come next.
+    """Queue of rows: those leased to people, and those that come next.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class ReviewQueue:
         return int(np.argmax(score)) if free.any() else None
 
     def scores(self, who: str, order: str) -> FloatArray:
-        """Compute how soon rows come, (n,); -inf: none open, with somebody else, or passed."""
+        """Compute the priority of rows, (n,); -inf if none is open, or if leased or passed over."""
         if order not in ORDERS:
             raise ReviewError(f"order must be one of {', '.join(ORDERS)}, got {order!r}.")
         n_open = self.rows.n_open
@@ -161,7 +161,7 @@ _MIN_PACE_SECONDS = 180.0  # before it is shown
 
 
 class ReviewSession:
-    """All that the page asks for; the server only carries it.
+    """Session behind the page; the server only transports its results.
 
     Parameters
     ----------
@@ -192,14 +192,14 @@ class ReviewSession:
             self.rows.sync()
             holder = self.queue.holders().get(row, who)
             if holder != who:
-                raise ReviewError(f"row {row} is with {holder} now.")
+                raise ReviewError(f"row {row} is being answered by {holder}.")
             self.queue.lease(row, who)
             return self.view(row, who)
 
     def answer(
         self, row: int, label: int, value: int | None, who: str, request: str, key: str = ""
     ) -> dict[str, Any]:
-        """Take an answer (0 or 1) or a skip (None), and infer the row again.
+        """Store an answer (0 or 1) or a skip (None), and infer the row again.
 
         ``key`` is that of the view on which the answer was given; empty, it is not compared.
         """
@@ -218,7 +218,7 @@ class ReviewSession:
             return self.view(row, who, before)
 
     def undo(self, who: str, request: str) -> dict[str, Any]:
-        """Take back what a person did last; as often as one likes."""
+        """Undo the last action of a person; may be repeated without limit."""
         with self.rows.lock:
             row, label, before = self.rows.undo(who, request)
             self.queue.lease(row, who)

@@ -26,13 +26,13 @@ class AnswersFileError(ValueError):
 
 
 class ReviewError(ValueError):
-    """Error for a request that cannot be done; the person sees why."""
+    """Error for a request that cannot be served; its message is shown on the page."""
 
     status = 400  # over HTTP
 
 
 class ChangedRowError(ReviewError):
-    """Error for an answer to a row, or to labels, that were replaced by others."""
+    """Error for an answer to a row or labels that have been replaced."""
 
     status = 409
 
@@ -47,12 +47,12 @@ class RowKey:
 
 @dataclass(frozen=True)
 class ReviewEvent:
-    """Event: what somebody did about one label of one row.
+    """Event: an answer, a skip or an undo of one person for one label of one row.
 
     Attributes
     ----------
     request : str
-        The page's own name for it, so that the same request sent twice is one event.
+        Identifier chosen by the page, so that a request sent twice is one event.
     who : str
     kind : {"answer", "skip", "undo"}
     row : RowKey
@@ -60,11 +60,11 @@ class ReviewEvent:
     value : 0, 1 or None
         Of an answer.
     suggested : 0, 1 or None
-        What the model had answered; None if it had left the label open.
+        Answer of the model at that time; None if it had left the label open.
     lower, upper : float or None
         The model's bounds at that time.
     blind : bool
-        Whether the suggestion was not shown.
+        True if the suggestion was hidden.
     undoes : int or None
         The event that is taken back.
     """
@@ -105,7 +105,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
     ----------
     path : str or Path
     create : bool, default=True
-        Whether a file that is not there is made.
+        If True, create the file if it does not exist.
     """
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
@@ -114,7 +114,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
             raise FileNotFoundError(f"there is no file {self.path}.")
         self._lock = threading.Lock()
         if self.path.is_dir() or not self.path.parent.is_dir():
-            raise FileNotFoundError(f"{self.path} cannot be a file: its folder must be there.")
+            raise FileNotFoundError(f"{self.path} cannot be created: its folder must exist.")
         self._is_new = not self.path.exists()
         try:
             self._connection = sqlite3.connect(
@@ -148,7 +148,9 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
         (owner,) = self._connection.execute("PRAGMA application_id").fetchone()
         tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
         if tables and owner != _APPLICATION:
-            raise AnswersFileError(f"{self.path} is a database of something else.")
+            raise AnswersFileError(
+                f"{self.path} must be a file of answers, got a database of another application."
+            )
         if version > VERSION:
             raise AnswersFileError(
                 f"{self.path} was written by a newer credalchain (version {version} of the file, "
@@ -203,7 +205,9 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
             before = self._connection.execute(query, (event.request,)).fetchone()
             if before is not None:
                 if tuple(before) != tuple(values[name] for name in same):
-                    raise ReviewError(f"there was another request of the name {event.request!r}.")
+                    raise ReviewError(
+                        f"request {event.request!r} was already used for another event."
+                    )
                 return False
             self._connection.execute(
                 "INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", (*row.values(), content)

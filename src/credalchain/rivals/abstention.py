@@ -118,8 +118,8 @@ class PartialAbstention(RejectMixin):
     cost : float, default=0.2
         Cost of an open label, where a wrong answer costs 1. The larger, the more is answered.
     loss : {"hamming", "rank", "subset", "f1"}, default="hamming"
-        What answers cost: how many are wrong; how many pairs of answered labels, one true and one
-        not, are in the wrong order; whether any is wrong; 1 - F1. For "rank", the labels answered
+        Loss of answers: the number of wrong ones; the number of pairs of answered labels, one true
+        and one not, in the wrong order; 1 if any is wrong; 1 - F1. For "rank", the labels answered
         are ranked by their probabilities, and their answers, which no loss depends on, are the
         likelier ones.
     penalty : {"linear", "concave"}, default="linear"

@@ -1,4 +1,4 @@
-"""What all rivals share: a base that gives probabilities, and answers that have a price."""
+"""Base classes of the rivals: fitting a probabilistic base, and answers with a price."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
 
     caution_parameter: str
     larger_is_more_cautious = False
-    caution_grid = np.append(np.geomspace(100.0, 1e-3, 1500), 0.0)  # from bold to cautious
+    caution_grid = np.append(np.geomspace(100.0, 1e-3, 1500), 0.0)  # from least to most cautious
     nested_ = True
     estimator: Any
     n_jobs: int | None = None
@@ -57,8 +57,8 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
-            Rows, as the estimator takes them; for "precomputed" the probabilities themselves, of
-            shape (n_samples, n_labels).
+            Training rows; for "precomputed", the probabilities themselves, of shape (n_samples,
+            n_labels).
         Y : array-like of shape (n_samples, n_labels)
             Labels 0 and 1, or missing as NaN, None, ``pd.NA``, -1 or masked. An estimator of
             another package is fitted to each label by itself if some are missing.
@@ -263,8 +263,8 @@ class CalibratedMixin(RejectMixin):
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
-            Rows, as the estimator takes them; for "precomputed" the probabilities themselves, of
-            shape (n_samples, n_labels).
+            Training rows; for "precomputed", the probabilities themselves, of shape (n_samples,
+            n_labels).
         Y : array-like of shape (n_samples, n_labels)
             Labels 0 and 1, or missing as NaN, None, ``pd.NA``, -1 or masked.
 

@@ -75,14 +75,14 @@ class ConformalAbstention(CalibratedMixin):
     alpha : float, default=0.1
         Error level; the larger, the more is answered.
     kind : {"label", "inner_outer", "powerset"}, default="label"
-        What the guarantee is about, see above.
+        Kind of the guarantee, see above.
     calibration : float, default=0.25
         Share of rows held out; all rows over a ``FrozenEstimator`` or "precomputed". For the last
         two kinds, only rows without missing labels count.
     n_jobs : int, default=None
         Number of labels fitted in parallel.
     random_state : int, RandomState or None, default=None
-        Determines which rows are held out.
+        Seed of the random choice of the held-out rows.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""The reject option: per label, per row, and with thresholds of its own for each label."""
+"""Reject options: per label, per row, and with two thresholds for each label."""
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,11 +20,11 @@ class RejectOption(RejectMixin):
         label gets a clone); ``FrozenEstimator`` of a fitted one. "precomputed": X holds the
         probabilities.
     cost : float, default=0.2
-        Cost of leaving open, where a wrong answer costs 1. Rejects nothing from 0.5 on (per label)
-        or from 1 on (whole rows).
+        Cost of rejection, where a wrong answer costs 1. At 0.5 or more (per label) or 1 or more
+        (whole rows), nothing is rejected.
     unit : {"label", "row"}, default="label"
-        What is rejected: a single label, or a row with all its labels. A row is wrong if any of its
-        labels is; labels are treated as independent.
+        Unit of rejection: a single label, or a row with all its labels. A row is wrong if any of
+        its labels is; labels are treated as independent.
     n_jobs : int, default=None
         Number of labels fitted in parallel.
 
@@ -86,7 +86,7 @@ class RejectThresholds(CalibratedMixin):
     estimator : classifier or "precomputed"
         As in :class:`RejectOption`.
     coverage : float, default=0.8
-        Share of the rows held out in which a label is answered; 1 or more answers all.
+        Share of the held-out rows in which a label is answered; 1 or more answers all.
     thresholds : {"label", "common"}, default="label"
         "label": two for each label. "common": the same two for all labels, with the greatest F1 of
         all cells together.
@@ -95,7 +95,7 @@ class RejectThresholds(CalibratedMixin):
     n_jobs : int, default=None
         Number of labels fitted in parallel.
     random_state : int, RandomState or None, default=None
-        Determines which rows are held out.
+        Seed of the random choice of the held-out rows.
 
     See Also
     --------

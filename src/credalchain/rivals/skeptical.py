@@ -1,4 +1,4 @@
-"""Skeptical inference: what all label vectors that may be best have in common."""
+"""Skeptical inference: the values on which all optimal label vectors agree."""
 
 from collections.abc import Iterable
 from itertools import product
@@ -20,7 +20,7 @@ _MAX_LABELS = 8
 
 
 class SkepticalInference(RejectMixin):
-    """Skeptical inference: answer what all label vectors that may be optimal agree on.
+    """Skeptical inference: answer the labels on which all possibly optimal vectors agree.
 
     A label vector may be optimal for the Hamming loss if no other has a smaller expected loss under
     every joint distribution that the base allows (maximality). Over a binary relevance classifier
@@ -34,7 +34,7 @@ class SkepticalInference(RejectMixin):
     estimator : CredalBinaryRelevanceClassifier or CredalChainClassifier
         Over any base; a chain needs a fixed order of its labels.
     s : float, default=1.0
-        Imprecision, in place of the estimator's own; the larger, the less is answered.
+        Imprecision, which overrides that of the estimator; a larger value answers less.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Studies: a plan in a TOML file, results that survive a kill, and a report of what came out."""
+"""Studies: experiments defined in a TOML file, run in resumable tasks, and their reports."""
 
 from credalchain.studies.findings import (
     at_completeness,

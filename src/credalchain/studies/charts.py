@@ -160,7 +160,7 @@ def _lines(
 
 
 def level_chart(part: pd.DataFrame, parameter: str, damage: str) -> Chart:
-    """Return set-accuracy, and below it completeness, against the share of labels damaged.
+    """Return set-accuracy, and below it completeness, against the share of corrupted labels.
 
     One curve for each value of the caution parameter, from blue (small) to orange (large).
     """

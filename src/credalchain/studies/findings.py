@@ -1,4 +1,4 @@
-"""What came out of a study, in numbers and in sentences that claim no more than tests show.
+"""Findings of a study, as numbers and as sentences that claim no more than tests show.
 
 Records become means and spreads; methods are compared where they answer the same share of labels.
 """
@@ -36,7 +36,7 @@ def groups(frame: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...]
 
 
 def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFrame:
-    """Compute the mean of every measure, and its spread over repetitions.
+    """Compute the mean of every measure, and its standard deviation over repetitions.
 
     Folds are averaged within a repetition first; the spread is the standard deviation of the
     repetitions' means, NaN if there is only one.
@@ -46,13 +46,17 @@ def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFra
     results : DataFrame
         Records of a study, as :meth:`Store.results` returns them.
     over : {"repetitions", "folds"}, default="repetitions"
-        What the spread is taken over. "folds": over all folds of all repetitions.
+        Unit over which the spread is computed. "folds": all folds of all repetitions.
 
     Returns
     -------
     DataFrame
-        A row for each data set, method, strategy, value of caution and level of damage; for each
-        measure ``m`` the columns ``m`` and ``m_spread``.
+        A row for each data set, method, strategy, value of caution and level of corruption; for
+        each measure ``m`` the columns ``m`` and ``m_spread``.
+
+    See Also
+    --------
+    at_completeness : Compare methods at equal shares of labels answered.
 
     Examples
     --------
@@ -108,8 +112,8 @@ def folds_at_completeness(
     """Interpolate each method's set-accuracy at given shares of labels answered, fold by fold.
 
     In every fold a method has the caution with which it answers that share on average over all
-    folds, as a user would have who chooses it once. Between neighbouring values of caution, the
-    curve is a straight line.
+    folds, as if chosen once. Values are interpolated linearly between neighbouring values of
+    caution.
 
     Parameters
     ----------
@@ -118,14 +122,14 @@ def folds_at_completeness(
     shares : sequence of float, default=(0.6, 0.7, 0.8, 0.9, 1.0)
         Shares of labels answered.
     widest_gap : float, default=inf
-        Greatest distance between the shares that two neighbouring values of caution answer. Where
-        it is wider, the line says little and the result is NaN.
+        Maximum distance between the shares that two neighbouring values of caution answer, for
+        which to interpolate. The result is NaN where the gap is wider.
 
     Returns
     -------
     DataFrame
-        A row for each data set, method, strategy, level of damage, repetition and fold; a column
-        for each share, NaN where a curve does not reach it.
+        A row for each data set, method, strategy, level of corruption, repetition and fold; a
+        column for each share, NaN where a curve does not reach it.
 
     See Also
     --------
@@ -208,13 +212,13 @@ def at_completeness(
     widest_gap : float, default=inf
         As in :func:`folds_at_completeness`.
     over : {"repetitions", "folds"}, default="repetitions"
-        What the spread is taken over: the means of repetitions, or all folds. NaN if there is one
-        value.
+        Unit over which the spread is computed: the means of repetitions, or all folds. NaN if there
+        is only one value.
 
     Returns
     -------
     DataFrame
-        A row for each data set, method, strategy and level of damage; for each share ``c`` the
+        A row for each data set, method, strategy and level of corruption; for each share ``c`` the
         columns ``c`` and ``c_spread``.
 
     See Also
@@ -278,7 +282,7 @@ MIN_FOLDS = 10  # results of folds, below which their variance is hardly known
 
 
 class Standing(NamedTuple):
-    """How a method did at a share, over the data sets compared.
+    """Results of a method at a share, over the data sets compared.
 
     Attributes
     ----------
@@ -287,11 +291,11 @@ class Standing(NamedTuple):
     accuracy : float
         Mean set-accuracy over data sets.
     spread : float
-        What the mean would vary by, from the spread in each data set; NaN if that is not known.
+        Standard deviation of the mean, from the spread in each data set; NaN if that is not known.
     rank : float
         Average rank over data sets; 1 is best.
     n_first : int
-        Data sets on which no other method has a higher set-accuracy.
+        Number of data sets on which no other method has a higher set-accuracy.
     """
 
     curve: str
@@ -309,13 +313,14 @@ class Comparison(NamedTuple):
     first, second : str
         Curves.
     dataset : str or None
-        The data set whose folds are compared; None: one difference per data set.
+        The data set whose folds are compared; None if there is one difference per data set.
     n : int
-        Differences: data sets, or results of folds.
+        Number of differences: of data sets, or of results of folds.
     difference : float
         Mean set-accuracy of the first minus that of the second.
     p, corrected : float
-        P-value, and the same by Holm's method over all comparisons at this share; NaN: no test.
+        P-value, and p-value corrected by Holm's method over all comparisons at this share; NaN
+        without a test.
     """
 
     first: str
@@ -328,7 +333,7 @@ class Comparison(NamedTuple):
 
     @property
     def is_shown(self) -> bool:
-        """Whether the test shows a difference."""
+        """True if the test shows a difference."""
         return self.corrected <= LEVEL
 
     def shows(self, curve: str) -> bool:
@@ -338,16 +343,16 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True)
 class ShareFindings:
-    """The methods at one share of labels answered, and one level of damage.
+    """The methods at one share of labels answered, and one level of corruption.
 
     Attributes
     ----------
     level : float
-        The share of training labels damaged.
+        Share of the training labels that are corrupted.
     share : float
-        Of labels answered; NaN where areas under curves are compared.
+        Share of labels answered; NaN where areas under curves are compared.
     datasets : tuple of str
-        Those where all methods compared reach the share.
+        Data sets on which all compared methods reach the share.
     standings : tuple of Standing
         Best first.
     not_measured : dict
@@ -395,7 +400,7 @@ class ShareFindings:
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that is found by comparing methods at equal completeness.
+    """Findings of a comparison of methods at equal completeness.
 
     Attributes
     ----------
@@ -404,9 +409,9 @@ class Findings:
     datasets : tuple of str
         All data sets that have results.
     is_comparable : bool
-        Whether the study measures what comparing takes: set-accuracy and completeness.
+        True if the study measures both set-accuracy and completeness, which a comparison needs.
     shares : tuple of ShareFindings
-        By level of damage, then by share; none if no method reaches any.
+        By level of corruption, then by share; none if no method reaches any.
     spread_over : str
         "repetitions", or "folds" if there is one repetition.
     n_folds, n_repetitions : int
@@ -423,11 +428,11 @@ class Findings:
 
     @property
     def levels(self) -> list[float]:
-        """Levels of damage, least first."""
+        """Levels of corruption, in increasing order."""
         return sorted({at.level for at in self.shares})
 
     def at_level(self, level: float) -> list[ShareFindings]:
-        """Return what was found at one level of damage."""
+        """Return the findings at one level of corruption."""
         return [at for at in self.shares if at.level == level]
 
 
@@ -449,7 +454,7 @@ def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
     Returns
     -------
     Findings
-        Ranks, tests and their corrected p-values, for each level of damage and share answered.
+        Ranks, tests and their corrected p-values, for each level of corruption and share answered.
 
     See Also
     --------
@@ -739,9 +744,10 @@ _TESTS = {
 
 
 def in_words(findings: Findings, damage: str = "") -> list[str]:
-    """Return the main findings, one a line; the first says what came out.
+    """Return the main findings, one a line; the most important first.
 
-    ``damage`` is what was done to training labels, "removed" for instance; empty if nothing.
+    ``damage`` describes the corruption of training labels, such as "removed"; empty if there is
+    none.
     """
     lines = leads(findings, damage)
     if findings.shares and len(findings.curves) > 1:

@@ -1,4 +1,4 @@
-"""Results on disk: one Parquet file per finished task, so that a kill loses nothing done."""
+"""Results on disk: one Parquet file per finished task, so that an interrupted run loses none."""
 
 import json
 import platform
@@ -26,8 +26,8 @@ PACKAGES = ("credalchain", "numpy", "scipy", "scikit-learn", "numba", "pandas")
 class Store:
     """Folder of results.
 
-    ``results/`` holds a file for every finished task, ``errors/`` one for every task that failed
-    (tried again by the next run), ``study.json`` what was run last.
+    ``results/`` holds a file for every finished task, ``errors/`` one for every failed task
+    (retried by the next run), and ``study.json`` the study that was run last.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Store:
         Returns
         -------
         Study
-            Without the modules that were allowed: a folder may come from anybody.
+            The study, without allowed modules, since the folder may come from an untrusted source.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Store:
         return Study(methods=methods, data=data, **content)
 
     def save_facts(self, facts: list[dict[str, Any]]) -> None:
-        """Write what :meth:`facts` reads.
+        """Write the facts that :meth:`facts` returns.
 
         Parameters
         ----------

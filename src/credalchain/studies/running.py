@@ -1,4 +1,4 @@
-"""Running a study: what is not done yet, in parallel, one file per task."""
+"""Running the open tasks of a study in parallel, with one result file per task."""
 
 import contextlib
 import multiprocessing
@@ -36,9 +36,10 @@ _WORKER_DIED = (
 def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
     """Run all tasks of a study that have no result yet.
 
-    Every finished task is written at once, so a run can be interrupted at any moment and started
-    again: it goes on with what is missing. Results do not depend on the number of workers. A task
-    whose worker process dies is tried once more, with a warning; after that it counts as failed.
+    Every finished task is written immediately, so a run can be interrupted at any time; when
+    started again, it resumes with the missing tasks. Results do not depend on the number of
+    workers. A task whose worker process dies is tried once more, with a warning; after that it
+    counts as failed.
 
     Parameters
     ----------
@@ -55,6 +56,11 @@ def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
     -------
     int
         Number of tasks that failed; ``store.errors(study)`` says why.
+
+    See Also
+    --------
+    load_study : Read a study from a file.
+    write_report : Write the report of its results.
 
     Examples
     --------

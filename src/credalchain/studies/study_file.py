@@ -1,4 +1,4 @@
-"""Studies: what one is, read from TOML and validated before anything runs."""
+"""Definition of studies, read from TOML and validated before anything runs."""
 
 import difflib
 import json
@@ -83,14 +83,14 @@ class Method:
 
 @dataclass(frozen=True)
 class Study:
-    """Study: data sets, methods, damage to the labels, cross-validation, measures and a seed.
+    """Study: data sets, methods, corruption of labels, cross-validation, measures and a seed.
 
     Parameters
     ----------
     name : str
         Name of the study.
     seed : int
-        Seed of folds, damage and models.
+        Seed of folds, corruption and models.
     settings : {"default", "paper", "published"}
         Conventions that belong together.
     data : tuple of str or DataFile
@@ -98,23 +98,23 @@ class Study:
     methods : tuple of Method
         Classifiers, each with the values of its caution parameter.
     corruption : str
-        How training labels are damaged.
+        Kind of corruption of the training labels.
     levels : tuple of float
-        Shares of training labels that are damaged.
+        Shares of training labels that are corrupted.
     folds, repeats : int
-        Of the cross-validation.
+        Number of folds, and of repetitions, of the cross-validation.
     split : {"shuffled", "iterative"}
-        How rows are split into folds.
+        Method by which rows are split into folds.
     measures : tuple of str
         Names of measures.
     allow : tuple of str, default=()
-        Modules, besides this package and scikit-learn, whose classes may be imported. Given by who
-        runs the study, never by the study file.
+        Modules, besides this package and scikit-learn, whose classes may be imported. Set by the
+        person who runs the study, never by the study file.
     folder : str, default=""
         Folder of the study file, in which these modules are searched, too.
     max_labels, max_training_rows : int, default=0
-        Limits that make a study shorter: the most frequent labels are used, and a random sample of
-        the training rows of each fold. 0 is no limit.
+        Maximum number of labels, the most frequent ones, and of training rows in each fold, a
+        random sample. 0 means no limit.
 
     See Also
     --------
@@ -161,8 +161,8 @@ def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
     path : str or Path
         A TOML file.
     allow : sequence of str, default=()
-        Modules you trust whose estimators the study may use, besides those of this package and
-        of scikit-learn. No other module is imported. The folder of the file is searched, too.
+        Trusted modules whose estimators the study may use, besides those of this package and of
+        scikit-learn. No other module is imported. The folder of the file is searched, too.
 
     Returns
     -------
@@ -175,6 +175,10 @@ def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
         If the file is not valid; with the line, the key and the nearest valid name.
     FileNotFoundError
         If there is no such file.
+
+    See Also
+    --------
+    run_study : Run the study.
 
     Examples
     --------

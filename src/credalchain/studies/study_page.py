@@ -80,8 +80,8 @@ def findings_in_words(study: Study, store: Store) -> list[str]:
 def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     """Write the report of a study: tables (CSV), charts (SVG) and ``report.html``.
 
-    The folder ``latex`` holds what a paper takes: tables (booktabs), and a figure for each data set
-    and level of damage as PDF and as source (pgfplots), as wide as a column.
+    The folder ``latex`` holds tables (booktabs) and figures for a paper, a figure for each data set
+    and level of corruption as PDF and as source (pgfplots), as wide as a column.
 
     Parameters
     ----------
@@ -96,6 +96,10 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     -------
     list of Path
         The files, the page last.
+
+    See Also
+    --------
+    findings_in_words : The main findings as sentences.
 
     Examples
     --------
@@ -412,7 +416,7 @@ class _Report:
                 yield f"{name}.pgf", pgfplots(plot, names).encode()
 
     def _levels(self) -> Iterator[str]:
-        """Draw the figures of the paper: measures by the share of labels damaged."""
+        """Draw the figures of the paper: measures by the share of corrupted labels."""
         if len(self.study.levels) < 2:
             return
         panels: dict[str, Chart] = {}

@@ -1,6 +1,6 @@
-"""The work of a study in independent tasks, and the random choices that belong to each.
+"""Independent tasks of a study, and their seeds.
 
-Seeds come from what they are for, so adding work changes no other result.
+Seeds are derived from the purpose they serve, so adding work changes no other result.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ def expand(study: Study) -> Iterator[Task]:
 
 
 def seed_of(*identity: Any) -> np.random.SeedSequence:
-    """Return a seed from what it is for."""
+    """Derive a seed from its purpose."""
     text = json.dumps(identity)
     return np.random.SeedSequence(int.from_bytes(hashlib.sha256(text.encode()).digest()[:16]))
 
@@ -92,7 +92,7 @@ def folds_of(study: Study, name: str, Y: Labels, repetition: int, groups: Any = 
 
 
 def damaged_labels(study: Study, name: str, Y: Labels, repetition: int) -> list[Labels]:
-    """Return the labels at every level of damage: nested, the same for every method."""
+    """Return the labels at every level of corruption: nested, the same for every method."""
     seed = seed_of(study.seed, "corruption", name, repetition)
     return [CORRUPTIONS[study.corruption](Y, level, seed) for level in study.levels]
 

@@ -91,7 +91,7 @@ def run_task(task: Task) -> pd.DataFrame:
 
 
 class _MethodOfTask:
-    """What all methods of a data set and repetition share: folds, and labels at every level."""
+    """Folds, and labels at every level, which all methods of a data set and repetition share."""
 
     def __init__(self, task: Task, data: MultilabelDataset) -> None:
         self.task, self.data = task, data

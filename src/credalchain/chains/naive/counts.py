@@ -195,10 +195,10 @@ def _count_dtype(n_rows: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ChainCounts:
-    """Counts: all that a naive credal chain learns from its rows.
+    """Counts from which a naive credal chain is computed.
 
-    Counts of two data sets add, counts of a fold subtract, and any s, label order and
-    strategy can be asked of the same counts.
+    Counts of two data sets can be added and those of a fold subtracted, and the same counts serve
+    any s, label order and strategy.
 
     Parameters
     ----------
@@ -252,8 +252,8 @@ class ChainCounts:
         Y : array-like of shape (n_samples, n_labels)
             Labels, as :func:`credalchain.as_labels` reads them.
         discretizer : fitted discretizer with ``n_categories_``, default=None
-            Turns X into codes. Without one, X holds codes, and each feature has as many categories
-            as its largest code says: make counts of several tables equal with ``widened``.
+            Transforms X into codes. None if X holds codes; each feature then has one more category
+            than its largest code, so use ``widened`` before adding counts of several tables.
 
         Returns
         -------
@@ -518,7 +518,7 @@ class ChunkCounts:
     chunk : str
         Name of the first chunk, for messages.
     holds_minus_one : bool, default=False
-        Whether missing labels are written as -1.
+        True if missing labels are written as -1.
 
     See Also
     --------
@@ -556,14 +556,14 @@ class ChunkCounts:
 def count_chunks(
     chunks: Chunks, discretizer: Any, sample_size: int = SAMPLE_SIZE
 ) -> tuple[ChunkCounts, Any, str]:
-    """Learn bins where that is asked for, then count all rows.
+    """Learn bins if necessary, then count all rows.
 
     Parameters
     ----------
     chunks : Chunks
         Rows in chunks.
     discretizer : Discretizer, any fitted discretizer, or None
-        An unfitted Discretizer is learned from a sample of rows; None: X holds codes.
+        An unfitted Discretizer is fitted to a sample of rows. None if X holds codes.
     sample_size : int, default=100000
         Rows from which the bins of numeric columns are learned: those with the smallest hashes
         of their numbers, all if there are not more. Categories are those of all rows.
@@ -575,7 +575,7 @@ def count_chunks(
     discretizer : Discretizer or None
         The fitted one.
     source : str
-        Where bins come from, in words.
+        Description of the rows from which bins were learned.
 
     Examples
     --------

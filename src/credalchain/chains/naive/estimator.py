@@ -22,27 +22,27 @@ from credalchain.preprocessing import Discretizer
 
 
 class NaiveCredal(BaseEstimator):
-    """Base with naive Bayes and the imprecise Dirichlet model, for every label of a chain.
+    """Base with the naive credal classifier: naive Bayes with the imprecise Dirichlet model.
 
     Parameters
     ----------
     epsilon : float in [0, 1), default=0.001
-        Every conditional bound q becomes (1 - epsilon) q + epsilon / K, which keeps one zero
-        count from making a whole answer vacuous. 0 reproduces the paper. Must be 0 or at
-        least 1e-60.
+        Smoothing: every conditional bound q becomes (1 - epsilon) q + epsilon / K, so that a single
+        zero count does not make the bounds of a label vacuous. 0 reproduces the paper. Must be 0 or
+        at least 1e-60.
     prior : {"laplace", "paper", "credal"} or Prior, default="laplace"
         P(Y_j = 1). "laplace": (n(1) + 1) / (n + 2). "paper": n(1) / n, Laplace only where a
         class was never seen. "credal": an interval from the same s.
     denominator : {"pairwise", "class"} or Denominator, default="pairwise"
-        What the counts of a pair of labels are divided by: rows where both were observed,
-        or all rows of the class. They differ only where labels are missing.
+        Denominator of the counts of a pair of labels: the rows where both were observed, or all
+        rows of the class. They differ only where labels are missing.
     discretizer : "quantile", None or transformer, default="quantile"
         "quantile": six equal-frequency bins. None: X holds category codes 0, 1, ... (-1 or
         NaN for missing). Or a :class:`Discretizer`, or scikit-learn's ``FrozenEstimator``
         around a fitted one.
     missing_features : {"ignore", "conservative"}, default="ignore"
-        What a feature that is missing at prediction time adds: nothing, or the worst over
-        its categories for each bound. ``predict`` always ignores it.
+        Contribution of a feature that is missing at prediction time: none, or the worst over its
+        categories for each bound. ``predict`` always ignores it.
 
     See Also
     --------
@@ -131,14 +131,14 @@ class NaiveCredal(BaseEstimator):
     def from_counts(
         self, counts: ChainCounts, discretizer: Discretizer | None = None
     ) -> NaiveChainModel:
-        """Return a model from counts made elsewhere.
+        """Return a model from counts.
 
         Parameters
         ----------
         counts : ChainCounts
             Counts of the training rows.
         discretizer : fitted Discretizer, default=None
-            Turns input into codes; None if the input is codes.
+            Transforms X into codes; None if X already holds codes.
 
         Returns
         -------

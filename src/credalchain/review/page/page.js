@@ -38,7 +38,7 @@ function trouble(error) {
   const box = at("trouble");
   box.hidden = error === null;
   if (error !== null) {
-    const lost = "The server cannot be reached. What it confirmed is kept; start it again.";
+    const lost = "The server cannot be reached. Confirmed answers are stored; restart it.";
     box.textContent = error.told ? error.message : lost;
   }
 }
@@ -63,8 +63,8 @@ function tooEarly() {
   const now = performance.now();
   if (!state.busy && now >= state.quietUntil) return false;
   state.quietUntil = now + PAUSE;
-  at("said").textContent = "That key came too early and was not taken.";
-  tell("That key came too early and was not taken.");
+  at("said").textContent = "That key came too early and was ignored.";
+  tell("That key came too early and was ignored.");
   return true;
 }
 
@@ -111,7 +111,7 @@ function showProgress(progress) {
     ["rows left", `${progress.rows_left} of ${progress.rows}`],
     ["labels left", progress.labels_left],
     ["answers", progress.answers],
-    ["answers an hour", progress.answers_an_hour],
+    ["answers per hour", progress.answers_an_hour],
     ["settled before", percent(progress.completeness_before)],
     ["settled now", percent(progress.completeness)],
   ].filter(([, value]) => value !== null); // the pace is known after some minutes
@@ -199,7 +199,7 @@ function show(view, { label = null, anew = view.row !== state.view?.row } = {}) 
     showProgress(view.progress);
     at("row-title").textContent = "Nothing is left to answer.";
     for (const id of ["content", "labels", "settled"]) at(id).replaceChildren();
-    at("said").textContent = "All rows are settled, or with somebody else.";
+    at("said").textContent = "All rows are settled, or being answered by somebody else.";
     at("settled-box").hidden = true;
     at("row-title").focus();
     tell("Nothing is left to answer.");
@@ -274,7 +274,7 @@ function undo() {
   once(async () => {
     const view = await ask("/api/undo", { request: newName(), who: state.who });
     show(view);
-    tell(`Taken back, row ${view.row}.`);
+    tell(`Undone in row ${view.row}.`);
   });
 }
 
@@ -319,11 +319,11 @@ async function refreshLists() {
   if (at("disagreements-box").open) {
     const { rows, blind } = await ask("/api/disagreements");
     at("blind").textContent = blind.asked === 0 ? "" :
-      `Asked without a suggestion: ${blind.asked}, answered otherwise than the model: ${blind.disagree} (${percent(blind.low)} to ${percent(blind.high)} of such labels). ${blind.check ?? ""}`;
+      `Asked without a suggestion: ${blind.asked}, answered differently from the model: ${blind.disagree} (${percent(blind.low)} to ${percent(blind.high)} of such labels). ${blind.check ?? ""}`;
     at("disagreements").replaceChildren(...rows.map((one) => make("li", {},
       make("button", { type: "button", className: "name", onclick: () => open(one.row) }, `Row ${one.row}, ${one.label}`),
       make("span", { className: "mark" }, ` ${Object.entries(one.people).map(([who, y]) => `${who}: ${WORDS[y]}`).join(", ")}${one.model === null ? "" : `; the model: ${WORDS[one.model]}`}`))));
-    if (!rows.length) at("disagreements").replaceChildren(make("li", { className: "mark" }, "Nowhere so far."));
+    if (!rows.length) at("disagreements").replaceChildren(make("li", { className: "mark" }, "None so far."));
   }
 }
 
@@ -389,7 +389,7 @@ async function begin() {
   const { title, orders, model, progress, orphans } = state.session;
   document.title = `${title} · credalchain`;
   at("title").textContent = `Review of ${title}`;
-  at("model").textContent = `${model.file}, ${model.digest.slice(0, 12)}${orphans ? ` · answers to rows or labels that are not here: ${orphans}` : ""}`;
+  at("model").textContent = `${model.file}, ${model.digest.slice(0, 12)}${orphans ? ` · answers to rows or labels that are not in this data: ${orphans}` : ""}`;
   at("order").replaceChildren(...orders.map((name) => make("option", { value: name }, name)));
   at("who").value = localStorage.getItem("credalchain who") ?? `reviewer ${newName().slice(0, 4)}`;
   const order = localStorage.getItem("credalchain order");
