@@ -241,9 +241,6 @@ def test_files_that_are_not_models(tmp_path):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ModelFileError, match=message):
             load_model(tmp_path / name)
-    np.savez(tmp_path / "old.npz", json=np.zeros(3))
-    with pytest.raises(ModelFileError, match="written by an earlier version"):
-        load_model(tmp_path / "old.npz")
     os.mkfifo(tmp_path / "fifo")
     for name in ("nothing", "fifo"):
         with pytest.raises(FileNotFoundError, match="there is no file"):
@@ -266,7 +263,7 @@ def test_versions(tmp_path):
     assert read_about(tmp_path / "m")["format"] == FORMAT
     with zipfile.ZipFile(tmp_path / "new", "w") as archive:
         archive.writestr("credalchain.json", json.dumps({"format": FORMAT + 1, "version": "9.0"}))
-    with pytest.raises(ModelFileError, match=r"written by credalchain 9\.0, a newer version"):
+    with pytest.raises(ModelFileError, match=r"written by credalchain 9\.0, whose"):
         load_model(tmp_path / "new")
 
 

@@ -68,7 +68,7 @@ def travelled(step: Callable[[], Any]) -> Journey:
 def step_of_study() -> Callable[[], Any]:
     """Return a task of a study: a chain on the embedded data, in the least number of folds, two."""
     method = Method("chain", s=(0.5, 1.0, 2.0))
-    about = {"corruption": "uniform", "levels": (0.0,), "split": "shuffled", "folds": 2}
+    about = {"corruption": "uniform", "levels": (0.0,), "folds": 2}
     measures = ("set_accuracy", "completeness", "incorrectness")
     study = Study("tiny", 0, "paper", (EMBEDDED,), (method,), repeats=1, measures=measures, **about)
     (task,) = expand(study)

@@ -215,7 +215,7 @@ def load_model(
     Raises
     ------
     ModelFileError
-        If the file is not a model, is damaged, was written by a newer version, holds types that
+        If the file is not a model, is damaged, has the format of another version, holds types that
         are not trusted, or arrays that do not fit together.
     FileNotFoundError
         If there is no such file.
@@ -324,12 +324,6 @@ def untrusted_types(path: str | os.PathLike[str]) -> list[str]:
     return sorted(set(_skops().get_untrusted_types(file=path)) - set(TRUSTED_TYPES))
 
 
-_FROM_BEFORE = (
-    "{path} was written by an earlier version, whose files cannot be read any more: fit the model "
-    "again."
-)
-
-
 def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the format of a model file, and the version that wrote it.
 
@@ -346,7 +340,7 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     ModelFileError
-        If the file is not a model, or was written by a newer version.
+        If the file is not a model, or has the format of another version.
 
     Examples
     --------
@@ -363,22 +357,18 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            if "json.npy" in archive.namelist():
-                raise ModelFileError(_FROM_BEFORE.format(path=path))
             if sum(item.file_size for item in archive.infolist()) > _MAX_BYTES:
                 raise ModelFileError(f"{path} unpacks to more than {_MAX_BYTES} bytes.")
             about = json.loads(archive.read(_ABOUT))
-            newer = about["format"] > FORMAT
-            if about["format"] < FORMAT:
-                raise ModelFileError(_FROM_BEFORE.format(path=path))
+            is_other = int(about["format"]) != FORMAT
     except ModelFileError:
         raise
     except Exception as error:
         raise ModelFileError(_not_a_model(Path(path))) from error
-    if newer:
+    if is_other:
         raise ModelFileError(
-            f"{path} was written by credalchain {about.get('version')}, a newer version than this "
-            f"one ({__version__}): update credalchain."
+            f"{path} was written by credalchain {about.get('version')}, whose files have another "
+            f"format than those of this one ({__version__})."
         )
     return {"format": about["format"], "version": str(about.get("version"))}
 

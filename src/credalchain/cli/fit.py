@@ -109,7 +109,7 @@ def fit(
         if answers:  # what people answered on the review page
             cells = tables.load_table(data)[0].drop(columns=Y.columns, errors="ignore")
             with AnswerStore(answers, create=False) as store:
-                keys = row_keys(cells, store.version)
+                keys = row_keys(cells)
                 reviewed = add_answers(X, Y, keys, store)
             X, Y, original = reviewed.X, reviewed.Y, reviewed.original
             note(

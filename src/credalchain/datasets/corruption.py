@@ -103,81 +103,14 @@ def flip(Y: Any, fraction: float, seed: Any) -> Labels:
     np.int64(4)
     """
     labels = as_labels(Y, require_zero=False)
-    return _flipped(labels, _drawn(labels, fraction, seed))
-
-
-def flip_bernoulli(Y: Any, probability: float, seed: Any) -> Labels:
-    """Flip every label cell with a probability, independently.
-
-    Parameters
-    ----------
-    Y : array-like of shape (n_samples, n_labels)
-        Labels.
-    probability : float
-        Between 0 and 1.
-    seed : int or numpy SeedSequence
-        Seed of the draw. With the same seed, a larger probability flips all that a smaller one
-        does.
-
-    Returns
-    -------
-    ndarray of int8, shape (n_samples, n_labels)
-        Labels; missing ones stay missing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credalchain.datasets.corruption import flip_bernoulli
-    >>> flip_bernoulli(np.eye(2, dtype=int), 1.0, seed=0)
-    array([[0, 1],
-           [1, 0]], dtype=int8)
-    """
-    labels = as_labels(Y, require_zero=False)
-    draws = np.random.default_rng(seed).random(labels.shape)
-    return _flipped(labels, draws < _checked(probability))
-
-
-def redraw_uniformly(Y: Any, probability: float, seed: Any) -> Labels:
-    """Replace every label cell, with a probability, by a fair coin.
-
-    Parameters
-    ----------
-    Y : array-like of shape (n_samples, n_labels)
-        Labels.
-    probability : float
-        Between 0 and 1.
-    seed : int or numpy SeedSequence
-        Seed of the draw. With the same seed, a larger probability replaces all that a smaller one
-        does.
-
-    Returns
-    -------
-    ndarray of int8, shape (n_samples, n_labels)
-        Labels; missing ones stay missing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from credalchain.datasets.corruption import redraw_uniformly
-    >>> redraw_uniformly(np.eye(2, dtype=int), 0.0, seed=0)
-    array([[1, 0],
-           [0, 1]], dtype=int8)
-    """
-    labels = as_labels(Y, require_zero=False)
-    rng = np.random.default_rng(seed)
-    chosen = rng.random(labels.shape) < _checked(probability)
-    coins = (rng.random(labels.shape) > 0.5).astype(np.int8)
-    return np.where(chosen & (labels != MISSING), coins, labels)
+    chosen = _drawn(labels, fraction, seed) & (labels != MISSING)
+    return np.where(chosen, 1 - labels, labels).astype(np.int8)
 
 
 def _drawn(labels: Labels, fraction: float, seed: Any) -> NDArray[np.bool_]:
     """Draw a fraction of all cells."""
     places = np.random.default_rng(seed).permutation(labels.size).argsort()
     return (places < int(_checked(fraction) * labels.size)).reshape(labels.shape)
-
-
-def _flipped(labels: Labels, chosen: NDArray[np.bool_]) -> Labels:
-    return np.where(chosen & (labels != MISSING), 1 - labels, labels).astype(np.int8)
 
 
 def _checked(fraction: Any) -> float:
@@ -191,7 +124,5 @@ CORRUPTIONS = {
     "uniform": remove_uniformly,
     "per-label": remove_per_label,
     "flip": flip,
-    "flip-bernoulli": flip_bernoulli,
-    "redraw": redraw_uniformly,
 }
 """All of them by name."""

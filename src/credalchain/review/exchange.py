@@ -9,7 +9,7 @@ import pandas as pd
 
 from credalchain._utils.text import plural
 from credalchain.labels import MISSING
-from credalchain.review.rows import ReviewedRows, content_of, from_json, row_keys
+from credalchain.review.rows import ReviewedRows, content_of, from_json, row_keys, untyped
 from credalchain.review.store import AnswerStore, RowKey, current_answers, standing
 
 _QUESTION = "labels"  # as Label Studio names the choice of labels
@@ -140,8 +140,8 @@ def _rows_of(notes: Any, content: dict[str, Any], rows: ReviewedRows) -> list[in
     if not columns:
         return []
     cells = pd.DataFrame([{name: content[name] for name in columns}])
-    (asked,) = row_keys(cells, 1)  # other tools make text of numbers
-    keys = row_keys(rows.table[columns], 1)
+    (asked,) = row_keys(cells.map(untyped))  # other tools make text of numbers
+    keys = row_keys(rows.table[columns].map(untyped))
     return [row for row, key in enumerate(keys) if key.hash == asked.hash]
 
 

@@ -20,7 +20,6 @@ from credalchain.labels import ABSTAIN, MISSING, is_missing
 from credalchain.model_selection import unwrap
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.store import (
-    VERSION,
     AnswerStore,
     ReviewError,
     ReviewEvent,
@@ -35,21 +34,16 @@ IMAGES[".jpg"] = "image/jpeg"
 _ROWS_AT_ONCE = 2000  # that are inferred before progress is reported
 
 
-def row_keys(frame: pd.DataFrame, version: int = VERSION) -> list[RowKey]:
+def row_keys(frame: pd.DataFrame) -> list[RowKey]:
     """Compute a key for every row, by its content.
 
     It stays the same if rows or columns are moved, rows added, or integers become floats.
-    ``version`` is that of the file of answers; in version 1, the text "2.0" was the number 2.
     """
     names = sorted(map(str, frame.columns))
     named = {str(name): frame[name].tolist() for name in frame.columns}
-    head, separator, as_text = "".join(map(_typed, names)), "", _typed
-    if version == 1:
-        head, separator, as_text = "\x1e".join(names), "\x1f", _untyped
-    seen: Counter[str] = Counter()
-    keys = []
+    head, seen, keys = "".join(map(_typed, names)), Counter[str](), []
     for cells in zip(*(named[name] for name in names), strict=True):
-        content = head + separator.join(map(as_text, cells))
+        content = head + "".join(map(_typed, cells))
         digest = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16)
         text = digest.hexdigest()
         keys.append(RowKey(text, seen[text]))
@@ -70,7 +64,7 @@ def _typed(value: Any) -> str:
     return f"{kind}{len(text)}:{text}"
 
 
-def _untyped(value: Any) -> str:
+def untyped(value: Any) -> str:
     """Write a cell so that 2, 2.0 and "2.0" read the same."""
     if is_missing(value):
         return ""
@@ -212,7 +206,7 @@ class ReviewedRows:
         self._label_of = {name: j for j, name in enumerate(self.label_names)}
         self.model_digest, self.model_file = model
         self._model = store.add_model(*model)
-        self.keys = row_keys(table, store.version)
+        self.keys = row_keys(table)
         self._row_of = {key: i for i, key in enumerate(self.keys)}
         self.lock = threading.RLock()
         self.history: defaultdict[tuple[RowKey, str], list[StoredReviewEvent]] = defaultdict(list)

@@ -12,8 +12,7 @@ from typing import Literal
 
 Kind = Literal["answer", "skip", "undo"]
 
-VERSION = 2
-"""Of new files; those of version 1 keep their other keys of rows."""
+_VERSION = 2  # of the file
 
 _SCHEMA = resources.files("credalchain.review").joinpath("schema.sql").read_text("utf-8")
 _APPLICATION = 0x63726564  # in the file, so that others are told from ours
@@ -123,7 +122,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
             self._connection.row_factory = sqlite3.Row
             with self._use():
                 self._connection.execute("PRAGMA foreign_keys = ON")
-                self.version = self._read_version()
+                self._check_version()
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.DatabaseError as error:
@@ -142,8 +141,8 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
                         Path(f"{self.path}{ending}").unlink(missing_ok=True)
                 raise AnswersFileError(f"{self.path} cannot be used now: {error}.") from error
 
-    def _read_version(self) -> int:
-        """Return the version of the file; a new one gets its tables."""
+    def _check_version(self) -> None:
+        """Create the tables of a new file; raise an error for a file that is not one of answers."""
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         (owner,) = self._connection.execute("PRAGMA application_id").fetchone()
         tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
@@ -151,17 +150,16 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
             raise AnswersFileError(
                 f"{self.path} must be a file of answers, got a database of another application."
             )
-        if version > VERSION:
+        if version not in (0, _VERSION):
             raise AnswersFileError(
-                f"{self.path} was written by a newer credalchain (version {version} of the file, "
-                f"this one knows {VERSION})."
+                f"{self.path} was written by another credalchain (version {version} of the file, "
+                f"this one knows {_VERSION})."
             )
         if version == 0:
             self._connection.executescript(
-                f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; "
+                f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_VERSION}; "
                 f"PRAGMA application_id = {_APPLICATION}; COMMIT;"
             )
-        return int(version) or VERSION
 
     def close(self) -> None:
         """Put everything into the one file, so that it can be copied."""

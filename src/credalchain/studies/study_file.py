@@ -20,7 +20,6 @@ from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.registry import DATASETS, DataFile, DataSource
 from credalchain.metrics import MEASURES
 
-SPLITS = ("shuffled", "iterative")
 KINDS = ("chain", "relevance", "estimator")
 PACKAGES = ("credalchain", "sklearn")  # whose estimators every study may use
 
@@ -103,8 +102,6 @@ class Study:
         Shares of training labels that are corrupted.
     folds, repeats : int
         Number of folds, and of repetitions, of the cross-validation.
-    split : {"shuffled", "iterative"}
-        Method by which rows are split into folds.
     measures : tuple of str
         Names of measures.
     allow : tuple of str, default=()
@@ -145,7 +142,6 @@ class Study:
     levels: tuple[float, ...]
     folds: int
     repeats: int
-    split: str
     measures: tuple[str, ...]
     allow: tuple[str, ...] = ()
     folder: str = ""
@@ -318,7 +314,7 @@ def _study(top: _Table, allow: tuple[str, ...]) -> Study:
         *("limits", "models", "method"),
     )
     limits = top.table("limits", "labels", "training_rows")
-    validation = top.table("cross_validation", "folds", "repeats", "split")
+    validation = top.table("cross_validation", "folds", "repeats")
     damage = top.table("corruption", "kind", "levels")
     settings = top.choice("settings", SETTINGS, "default")
     corruption = damage.choice("kind", {**CORRUPTIONS, "missing": None}, "missing")
@@ -333,7 +329,6 @@ def _study(top: _Table, allow: tuple[str, ...]) -> Study:
         levels=damage.numbers("levels", 0, below_one, "0 or more, below 1", (0.0,)),
         folds=validation.integer("folds", 10, at_least=2),
         repeats=validation.integer("repeats", 1, at_least=1),
-        split=validation.choice("split", SPLITS, "shuffled"),
         measures=top.choices(
             "measures", MEASURES, ("set_accuracy", "completeness", "incorrectness")
         ),

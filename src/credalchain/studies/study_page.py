@@ -495,7 +495,7 @@ class _Report:
             damage = f", training labels {self.damage} ({study.corruption}) at {levels}"
         words = (
             f"{plural(len(self.results), 'result', ',')}: {study.repeats} x {study.folds}-fold "
-            f"cross-validation ({study.split}), settings {study.settings!r}{damage}, seed "
+            f"cross-validation, settings {study.settings!r}{damage}, seed "
             f"{study.seed}. Random choices are the same for all methods, so comparisons are paired."
         )
         yield f"<h2>How it was run</h2><p>{_text(words)}</p>"

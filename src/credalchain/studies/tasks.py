@@ -17,7 +17,6 @@ from credalchain._utils.array_types import Labels
 from credalchain._utils.text import for_file_name
 from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.registry import DataFile, DataSource, name_of
-from credalchain.labels import MISSING
 from credalchain.model_selection import row_groups, rows_of_groups
 from credalchain.studies.study_file import Method, Study
 
@@ -25,7 +24,7 @@ Rows = NDArray[np.int64]
 
 RESULTS_SCHEMA = 2  # part of every identity: a change of meaning starts anew
 _LIMITS = ("max_labels", "max_training_rows")
-_WORK = ("seed", "settings", "corruption", "levels", "folds", "split", "measures", *_LIMITS)
+_WORK = ("seed", "settings", "corruption", "levels", "folds", "measures", *_LIMITS)
 
 
 @dataclass(frozen=True)
@@ -80,14 +79,10 @@ def folds_of(study: Study, name: str, Y: Labels, repetition: int, groups: Any = 
     """Return the folds of a repetition: the same for every method. Groups are kept together."""
     rng = np.random.default_rng(seed_of(study.seed, "folds", name, repetition))
     group_of = np.arange(len(Y)) if groups is None else row_groups(Y, Y, groups)
-    labels = np.full((int(group_of.max()) + 1, Y.shape[1]), MISSING, dtype=np.int8)
-    np.maximum.at(labels, group_of, Y)  # a group has the labels of all its rows
-    if len(labels) < study.folds:
-        raise ValueError(f"{name} has {len(labels)} groups, but folds is {study.folds}.")
-    if study.split == "iterative":
-        folds = iterative_folds(labels, study.folds, rng)
-    else:
-        folds = np.array_split(rng.permutation(len(labels)), study.folds)
+    n_groups = int(group_of.max()) + 1
+    if n_groups < study.folds:
+        raise ValueError(f"{name} has {n_groups} groups, but folds is {study.folds}.")
+    folds = np.array_split(rng.permutation(n_groups), study.folds)
     return [rows_of_groups(group_of, fold) for fold in folds]
 
 
@@ -101,33 +96,3 @@ def order_of(study: Study, name: str, repetition: int, fold: int, m: int) -> Row
     """Return the label order of a fold: the same for every method, level, strategy and s."""
     seed = seed_of(study.seed, "order", name, repetition, fold)
     return np.random.default_rng(seed).permutation(m)
-
-
-def iterative_folds(Y: Labels, n_folds: int, rng: np.random.Generator) -> list[Rows]:
-    """Return folds in which every label is about as frequent as in the whole.
-
-    References
-    ----------
-    K. Sechidis, G. Tsoumakas and I. Vlahavas, On the Stratification of Multi-label Data,
-    ECML PKDD 2011.
-    """
-    n, _ = Y.shape
-    positive = Y == 1
-    wanted_rows = np.full(n_folds, n / n_folds)
-    wanted = np.outer(np.full(n_folds, 1 / n_folds), positive.sum(axis=0))
-    fold_of = np.full(n, -1)
-    left = rng.permutation(n)
-    while len(left):
-        counts = positive[left].sum(axis=0)
-        rarest = int(np.where(counts > 0, counts, n + 1).argmin())
-        has_labels = counts.max(initial=0) > 0
-        need = wanted[:, rarest] if has_labels else wanted_rows  # no labels any more: fill up
-        for row in left[positive[left, rarest]] if has_labels else left:
-            best = np.flatnonzero(need == need.max())
-            best = best[wanted_rows[best] == wanted_rows[best].max()]
-            fold = int(rng.choice(best))
-            fold_of[row] = fold
-            wanted_rows[fold] -= 1
-            wanted[fold] -= positive[row]
-        left = left[fold_of[left] == -1]
-    return [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
