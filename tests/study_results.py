@@ -18,9 +18,8 @@ def a_study(
     """``methods`` are names, or methods of a study."""
     methods = tuple(m if isinstance(m, Method) else Method(m, kind="relevance") for m in methods)
     return Study(
-        name, 0, "default", tuple(datasets), methods, "uniform", levels, folds, repeats,
-        "shuffled", measures,
-    )  # fmt: skip
+        name, 0, "default", tuple(datasets), methods, "uniform", levels, folds, repeats, measures
+    )
 
 
 def results_of(study, folder, skill, *, noise=0.01, grid=GRID, caution=None, strategy="none"):

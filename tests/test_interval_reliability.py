@@ -144,7 +144,7 @@ def test_what_is_refused():
     prediction = predicted(np.full((2, 1), 0.2), np.full((2, 1), 0.4))
     with pytest.raises(TypeError, match="CredalPrediction"):
         sure_error([[1], [0]], [[1], [0]])
-    with pytest.raises(ValueError, match="n_bins must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_bins must be a whole number, at least 1, got 0"):
         interval_reliability([[1], [0]], prediction, n_bins=0)
     with pytest.raises(ValueError, match="level must be a number from 0.5 to below 1, got 1"):
         sure_error([[1], [0]], prediction, level=1)

@@ -739,20 +739,6 @@ class TableEncoder:
                 columns.append((encoded[:, [i]] == codes).astype(encoded.dtype))
         return np.ascontiguousarray(np.hstack(columns))
 
-    def check_state(self) -> None:
-        """Validate a stored encoder."""
-        check_int("n_columns", self.n_columns, at_most=_MAX_COLUMNS)
-        check_instance("words", self.words, dict)
-        check_instance("empty", self.empty, tuple)
-        for i, categories in self.words.items():
-            check_int("a column of text", i, 0, self.n_columns - 1)
-            check_instance("categories", categories, Categories)
-            categories.check_state(kinds="U")
-        for i in self.empty:
-            check_int("an empty column", i, 0, self.n_columns - 1)
-        if set(self.words) & set(self.empty):
-            raise ValueError("the columns of the encoder contradict each other.")
-
     def _column(self, i: int, name: str, column: Any) -> NDArray[np.float64]:
         if i in self.empty:
             return np.full(len(column), np.nan)
@@ -761,6 +747,21 @@ class TableEncoder:
             return keys
         codes = encode_categories(name, self.words[i], keys, missing)
         return np.where((codes >= 0) & (codes < self.words[i].n_categories), codes, np.nan)
+
+
+def check_encoder(encoder: Any, n_columns: int | None = None) -> None:
+    """Validate a stored encoder, and that it is one of so many columns."""
+    check_instance("encoder", encoder, TableEncoder)
+    p = check_int("n_columns", encoder.n_columns, n_columns or 1, n_columns or _MAX_COLUMNS)
+    check_instance("words", encoder.words, dict)
+    check_instance("empty", encoder.empty, tuple)
+    for i in (*encoder.words, *encoder.empty):
+        check_int("a column of text, or an empty one", i, 0, p - 1)
+    for categories in encoder.words.values():
+        check_instance("categories", categories, Categories)
+        categories.check_state(kinds="U")
+    if set(encoder.words) & set(encoder.empty):
+        raise ValueError("the columns of the encoder contradict each other.")
 
 
 @dataclass(frozen=True, eq=False)

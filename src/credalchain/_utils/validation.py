@@ -44,6 +44,14 @@ def check_epsilon(value: Any) -> float:
     raise ValueError(f"epsilon must be a number in [0, 1) (0 or at least {_MIN:g}), got {value!r}.")
 
 
+def check_number(name: str, value: Any, low: float, high: float, expected: str) -> float:
+    """Validate a number from ``low`` to ``high``, in words ``expected``."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
+        raise ValueError(f"{name} must be {expected}, got {value!r}.")
+    return float(value)
+
+
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     """Validate that a value is one of the choices."""
     if isinstance(value, str) and value in choices:

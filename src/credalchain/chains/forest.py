@@ -18,7 +18,7 @@ from credalchain.chains.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.chains.tree import Bounds
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.prediction import RANKS, Exactness, Order, Ranks
-from credalchain.preprocessing import Categories, TableEncoder
+from credalchain.preprocessing import Categories, TableEncoder, check_encoder
 
 LEAF = 2**31 - 1  # value of ``feature`` in a leaf
 _MAX_ROWS = 2**53  # larger integers are not exact as floats
@@ -205,9 +205,7 @@ class ForestChainModel(ChainModel):
     def check_state(self, n_features: int) -> None:
         """Validate a stored model for rows with ``n_features`` columns."""
         check_instance("forests", self.forests, list)
-        check_instance("encoder", self.encoder, TableEncoder)
-        self.encoder.check_state()
-        check_int("n_columns", self.encoder.n_columns, n_features, n_features)
+        check_encoder(self.encoder, n_features)
         check_int("n_labels", self.n_labels, len(self.forests), len(self.forests))
         for forest in self.forests:
             if forest is not None:

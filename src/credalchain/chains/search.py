@@ -19,7 +19,7 @@ from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain._utils.array_types import FloatArray, IntArray, Labels
-from credalchain._utils.validation import check_choice, check_int, check_s
+from credalchain._utils.validation import check_choice, check_int, check_number, check_s
 from credalchain.chains.interface import CredalClassifier
 from credalchain.labels import ABSTAIN
 from credalchain.typing import MatrixLike
@@ -361,8 +361,7 @@ def search_chain(
     s, m = check_s(s), chain.n_labels_
     check_method(method, s, m)
     check_int("width", width)
-    if not isinstance(epsilon, Real) or isinstance(epsilon, bool) or not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon must be a number from 0 to 1, got {epsilon!r}.")
+    check_number("epsilon", epsilon, 0, 1, "a number from 0 to 1")
     encoded = chain.encode(X)
     n = encoded.shape[0]
     trees = [ChainTree(chain, encoded[i : i + 1], s) for i in range(n)]

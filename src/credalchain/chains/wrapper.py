@@ -28,7 +28,7 @@ from credalchain.chains.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.chains.tree import Bounds
 from credalchain.labels import ABSTAIN
 from credalchain.prediction import RANKS, Exactness, Order, Ranks
-from credalchain.preprocessing import Categories, TableEncoder
+from credalchain.preprocessing import Categories, TableEncoder, check_encoder
 
 
 def _bounds(centre: FloatArray, lower: Any, upper: Any, width: float) -> Bounds:
@@ -124,9 +124,7 @@ class WrappedChainModel(ChainModel):
 
     def check_state(self, n_features: int) -> None:
         """Validate a stored model: it must have bounds for a row of zeros."""
-        check_instance("encoder", self.encoder, TableEncoder)
-        self.encoder.check_state()
-        check_int("n_columns", self.encoder.n_columns, n_features, n_features)
+        check_encoder(self.encoder, n_features)
         check_int("budget", self.budget, at_least=2)
         m = check_int("n_labels", self.n_labels, len(self.models), len(self.models))
         check_int("the number of histories", len(self.before), m, m)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import Labels
+from credalchain._utils.validation import check_number
 from credalchain.labels import MISSING, as_labels
 
 
@@ -114,10 +115,7 @@ def _drawn(labels: Labels, fraction: float, seed: Any) -> NDArray[np.bool_]:
 
 
 def _checked(fraction: Any) -> float:
-    is_number = isinstance(fraction, (int, float, np.number)) and not isinstance(fraction, bool)
-    if not is_number or not 0 <= fraction <= 1:
-        raise ValueError(f"fraction must be a number between 0 and 1, got {fraction!r}.")
-    return float(fraction)
+    return check_number("fraction", fraction, 0, 1, "a number between 0 and 1")
 
 
 CORRUPTIONS = {

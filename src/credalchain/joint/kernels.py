@@ -5,6 +5,7 @@ Products over labels stop where they are 0, which for most vectors is soon.
 """
 
 import math
+from collections import namedtuple
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,17 @@ _ROUNDING = 2.0**-40  # probabilities closer to 1 than this are set to 1
 _MAX_NODES = 2**12  # prefixes of answers that are extended in a search for the likeliest vector
 
 
-class Workspace(NamedTuple):
+_Arrays = namedtuple(
+    "_Arrays",
+    "leaf_weight member_weight touched leaf_first leaf_stop leaf_rows leaf_counts "
+    "tree_lower low_known high_known tree_low_known tree_high_known tree_product "
+    "tree_high both only_known vector_weight is_distinct spread spread_bound tree_bound "
+    "tree_ratio candidates n_compatible label_bound branches child_bound n_tried "
+    "proposed certainty order merged right corners",
+)
+
+
+class Workspace(_Arrays):
     """Arrays for intermediate results of one row, reused for the next.
 
     Allocating them in a kernel would take seconds to compile.
@@ -44,40 +55,7 @@ class Workspace(NamedTuple):
     prefixes.
     """
 
-    leaf_weight: NDArray[np.float64]
-    member_weight: NDArray[np.float64]
-    touched: NDArray[np.int32]
-    leaf_first: NDArray[np.int64]
-    leaf_stop: NDArray[np.int64]
-    leaf_rows: NDArray[np.float64]
-    leaf_counts: NDArray[np.float64]
-    tree_lower: NDArray[np.float64]
-    low_known: NDArray[np.float64]
-    high_known: NDArray[np.float64]
-    tree_low_known: NDArray[np.float64]
-    tree_high_known: NDArray[np.float64]
-    tree_product: NDArray[np.float64]
-    tree_high: NDArray[np.float64]
-    both: NDArray[np.float64]
-    only_known: NDArray[np.float64]
-    vector_weight: NDArray[np.float64]
-    is_distinct: NDArray[np.bool_]
-    spread: NDArray[np.int64]
-    spread_bound: NDArray[np.float64]
-    tree_bound: NDArray[np.float64]
-    tree_ratio: NDArray[np.float64]
-    candidates: NDArray[np.int64]
-    n_compatible: NDArray[np.int64]
-    label_bound: NDArray[np.float64]
-    branches: NDArray[np.int64]
-    child_bound: NDArray[np.float64]
-    n_tried: NDArray[np.int64]
-    proposed: NDArray[np.int8]
-    certainty: NDArray[np.float64]
-    order: NDArray[np.int64]
-    merged: NDArray[np.int64]
-    right: NDArray[np.float64]
-    corners: NDArray[np.int64]
+    __slots__ = ()
 
     @classmethod
     def allocate(cls, nodes: NDArray[np.int32], leaves: Leaves) -> "Workspace":

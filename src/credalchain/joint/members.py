@@ -324,8 +324,17 @@ def _best_power(scores: Float32Array, class_index: NDArray[np.int64]) -> tuple[f
     return float(result.fun), float(result.x)
 
 
+class _TilesNotStored:
+    """Mixin of members that keep a matrix as ``product_by_rows`` multiplies by it."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = vars(self).copy()  # at once: another thread may be filling it
+        state.pop("_tiled", None)
+        return state
+
+
 @dataclass(eq=False)
-class FittedKernel:
+class FittedKernel(_TilesNotStored):
     """Kernels on centres, with coefficients for every label vector that was learned."""
 
     standardizer: Standardizer
@@ -375,11 +384,6 @@ class FittedKernel:
         from credalchain.joint.products import tiled  # imports numba
 
         return tiled(self.centres.T), tiled(self.coefficients)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = vars(self).copy()  # at once: another thread may be filling it
-        state.pop("_tiled", None)
-        return state
 
     def normalised(self, scores: Float32Array) -> FloatArray:
         """Return probabilities from scores; the prior where no score is positive."""
@@ -437,7 +441,7 @@ _MAX_TILT_ENTRIES = 500_000  # rows times vectors that exponents are learned fro
 _ROWS_AT_ONCE = 512
 
 
-class FittedTilt:
+class FittedTilt(_TilesNotStored):
     """Label vectors (C, m) of training rows, how many rows have each, and the exponents."""
 
     name = "tilt"
@@ -476,11 +480,6 @@ class FittedTilt:
         from credalchain.joint.products import tiled  # imports numba
 
         return tiled(self.vectors.T.astype(np.float64))
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = vars(self).copy()  # at once: another thread may be filling it
-        state.pop("_tiled", None)
-        return state
 
     def log_counts(self, a: float) -> FloatArray:
         return np.asarray(a * np.log(self.times))

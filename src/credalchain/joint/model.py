@@ -11,7 +11,7 @@ from scipy import sparse
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.parallel import for_each_range
-from credalchain._utils.validation import check_array, check_instance, check_int
+from credalchain._utils.validation import check_array, check_instance, check_int, check_number
 from credalchain.chains.forest import LEAF, Trees
 from credalchain.chains.protocol import Request, labels_from_signs
 from credalchain.joint.arrays import Leaves, MemberWeights
@@ -26,7 +26,7 @@ from credalchain.joint.growing import (
 from credalchain.joint.members import FittedMember, ScoreProduct, checked_weights
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.prediction import RANKS, Answer, Exactness, Ranks, log_odds, uniform_exactness
-from credalchain.preprocessing import Categories, TableEncoder
+from credalchain.preprocessing import Categories, TableEncoder, check_encoder
 
 _ROWS_AT_ONCE = 2048  # that go through a tree while it is in the cache
 _MEMBER_ROWS_AT_ONCE = 256
@@ -93,10 +93,8 @@ class PricedAnswers:
 
 def check_reward(value: Any) -> float:
     """Validate a reward: 0, or a positive and finite number."""
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not is_number or not 0 <= value < np.inf:
-        raise ValueError(f"reward must be a number, 0 or positive and finite, got {value!r}.")
-    return float(value)
+    most = np.finfo(float).max
+    return check_number("reward", value, 0, most, "a number, 0 or positive and finite")
 
 
 class _Prepared(NamedTuple):
@@ -163,11 +161,9 @@ class JointModel:
 
     def check_state(self, n_features: int) -> None:
         """Validate a stored model for rows with ``n_features`` columns."""
-        check_instance("encoder", self.encoder, TableEncoder)
         check_instance("trees", self.trees, Trees)
         check_instance("leaves", self.leaves, Leaves)
-        self.encoder.check_state()
-        check_int("n_columns", self.encoder.n_columns, n_features, n_features)
+        check_encoder(self.encoder, n_features)
         self.trees.check_state(n_features)
         _check_leaves(self.trees, self.leaves)
         n_columns = self.encoder.indicators(np.zeros((1, n_features), np.float32)).shape[1]

@@ -28,7 +28,7 @@ from credalchain.joint.scores import (
     held_out_scores,
 )
 from credalchain.labels import Targets, column_names
-from credalchain.preprocessing import TableEncoder, as_indexable, validate_table
+from credalchain.preprocessing import TableEncoder, as_indexable, check_encoder, validate_table
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
 
 _MAX_COLUMNS = 500  # that trees see beside the scores, with features="auto"
@@ -217,8 +217,7 @@ class StackedJointForest(CredalJointForest):
         check_instance("scores_", self.scores_, (ClassifierScores, PrecomputedScores))
         self.scores_.check_state(self.model_.n_labels)
         if self.table_ is not None:
-            check_instance("table_", self.table_, TableEncoder)
-            self.table_.check_state()
+            check_encoder(self.table_)
         super().check_state()
 
     def _n_encoded_columns(self) -> int:

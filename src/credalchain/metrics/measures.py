@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.validation import check_number
 from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names
 from credalchain.typing import LabelsLike, Prediction, PredictionLike
 
@@ -678,7 +679,7 @@ def discounted_utility(
     >>> discounted_utility([[1, 0], [1, 1]], [[1, -1], [0, 1]], abstention=0.5)
     0.625
     """
-    _check_worth("abstention", abstention)
+    check_number("abstention", abstention, 0, 1, "a number between 0 and 1")
     return float(_utility(tally_of(Y_true, prediction), abstention))
 
 
@@ -777,7 +778,7 @@ def abstention_loss(
     >>> abstention_loss([[1, 0], [1, 1]], [[1, -1], [0, 1]], cost=0.2)
     0.3
     """
-    _check_worth("cost", cost)
+    check_number("cost", cost, 0, 1, "a number between 0 and 1")
     return float(_loss(tally_of(Y_true, prediction), cost))
 
 
@@ -809,11 +810,6 @@ def hamming_loss(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     0.25
     """
     return abstention_loss(Y_true, prediction, cost=0.0)
-
-
-def _check_worth(name: str, value: Any) -> None:
-    if not (np.ndim(value) == 0 and np.isreal(value) and 0 <= value <= 1):
-        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
 
 
 def precision_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import FloatArray
+from credalchain._utils.validation import check_int, check_number
 from credalchain.labels import MISSING
 from credalchain.metrics.measures import Counts, read_pair, require_bounds
 from credalchain.typing import LabelsLike, Prediction
@@ -183,10 +184,8 @@ def interval_reliability(
            [0.  , 0.75]])
     """
     require_bounds(prediction, "whose bounds are compared with the truth")
-    if not (isinstance(n_bins, (int, np.integer)) and n_bins >= 1):
-        raise ValueError(f"n_bins must be a whole number of at least 1, got {n_bins!r}.")
-    if not (np.ndim(level) == 0 and np.isreal(level) and 0.5 <= level < 1):
-        raise ValueError(f"level must be a number from 0.5 to below 1, got {level!r}.")
+    check_int("n_bins", n_bins)
+    check_number("level", level, 0.5, np.nextafter(1, 0), "a number from 0.5 to below 1")
     truth, _ = read_pair(Y_true, prediction)
     observed = truth != MISSING
     is_yes = truth[observed] == 1

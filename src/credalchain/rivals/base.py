@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from credalchain._utils.array_types import FloatArray, Labels
-from credalchain._utils.validation import check_n_jobs
+from credalchain._utils.validation import check_n_jobs, check_number
 from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier
 from credalchain.joint.scores import PrecomputedScores, fit_scores
 from credalchain.joint.stacked import check_scored_estimator
@@ -25,13 +25,12 @@ from credalchain.model_selection import training_targets
 from credalchain.preprocessing import as_indexable
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
 
+_MAX = np.finfo(float).max
+
 
 def check_value(name: str, value: Any) -> float:
     """Validate a value of a caution parameter: 0, or a positive and finite number."""
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not is_number or not 0 <= value < np.inf:
-        raise ValueError(f"{name} must be a number, at least 0 and finite, got {value!r}.")
-    return float(value)
+    return check_number(name, value, 0, _MAX, "a number, at least 0 and finite")
 
 
 class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -293,6 +292,5 @@ class CalibratedMixin(RejectMixin):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        share = self.calibration
-        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
-            raise ValueError(f"calibration must be a share between 0 and 1, got {share!r}.")
+        ends = np.nextafter(0, 1), np.nextafter(1, 0)
+        check_number("calibration", self.calibration, *ends, "a share between 0 and 1")
