@@ -220,7 +220,7 @@ def study(data, *methods, levels=(0.0,)):
     data = (data,) if isinstance(data, str) else tuple(data)
     made = tuple(Method(name) for name in methods)
     measures = ("set_accuracy", "completeness")
-    return Study(NAMES[0], 0, "default", data, made, "uniform", levels, 2, 1, "shuffled", measures)
+    return Study(NAMES[0], 0, "default", data, made, "uniform", levels, 2, 1, measures)
 
 
 def finished(plan, folder):

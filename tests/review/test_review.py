@@ -531,15 +531,17 @@ def test_label_studio(answered, folder, tmp_path):
     assert "'jazz' is not one of the labels" in done.stderr
 
 
-def test_label_studio_annotations_without_our_notes(folder, tmp_path):
-    """A task says of every label whether it was chosen; it is known by its cells, not its id."""
+def test_label_studio_annotations(folder, tmp_path):
+    """A task says of every label whether it was chosen; it is known by its notes, not its id."""
+    (key,) = row_keys(pd.read_csv(folder / "new.csv").iloc[[3]])
     cells = pd.read_csv(folder / "new.csv").iloc[3].to_dict()
     cells = {name: str(value) for name, value in cells.items()}
+    notes = {"row": f"{key.hash}-{key.occurrence}"}
     result = [{"from_name": "l", "to_name": "t", "type": "choices", "value": {"choices": ["pop"]}}]
     tasks = [
         {
             "id": 9,
-            "data": cells,
+            "data": {**cells, "credalchain": notes},
             "meta": None,
             "annotations": [{"result": result, "completed_by": 7}],
         },
@@ -553,10 +555,11 @@ def test_label_studio_annotations_without_our_notes(folder, tmp_path):
     session = make_session(folder, tmp_path / "a.sqlite")
     assert session.rows.human_labels[3].tolist() == [0, 1, 0, 0]
     assert (session.rows.human_labels != -1).any(axis=1).sum() == 1
-    tasks[0]["data"] = {"title": "a song that nobody has"}
-    file.write_text(json.dumps(tasks))
-    done = credalchain("review", "import", str(file), *given, cwd=folder, status=1)
-    assert "task 0 is none" in done.stderr
+    for other in (cells, {"credalchain": {"row": "0-0"}}):
+        tasks[0]["data"] = other
+        file.write_text(json.dumps(tasks))
+        done = credalchain("review", "import", str(file), *given, cwd=folder, status=1)
+        assert "task 0 is none" in done.stderr
 
 
 def test_learning_from_answers(answered, folder, tmp_path):

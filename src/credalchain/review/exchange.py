@@ -9,7 +9,7 @@ import pandas as pd
 
 from credalchain._utils.text import plural
 from credalchain.labels import MISSING
-from credalchain.review.rows import ReviewedRows, content_of, from_json, row_keys, untyped
+from credalchain.review.rows import ReviewedRows, content_of, from_json
 from credalchain.review.store import AnswerStore, RowKey, current_answers, standing
 
 _QUESTION = "labels"  # as Label Studio names the choice of labels
@@ -129,20 +129,12 @@ Annotation = tuple[int, dict[str, int], str]
 """Content of an annotation: the row, the labels and the annotator."""
 
 
-def _rows_of(notes: Any, content: dict[str, Any], rows: ReviewedRows) -> list[int]:
-    """Return the rows that a task may be about: by the exported notes in it, or by its content."""
-    if isinstance(notes, dict) and "row" in notes:
-        digest, _, nth = str(notes["row"]).rpartition("-")
-        place = rows.place(RowKey(digest, int(nth) if nth.isdigit() else -1), rows.label_names[0])
-        if place is not None:
-            return [place[0]]
-    columns = [name for name in rows.table.columns if name in content]
-    if not columns:
-        return []
-    cells = pd.DataFrame([{name: content[name] for name in columns}])
-    (asked,) = row_keys(cells.map(untyped))  # other tools make text of numbers
-    keys = row_keys(rows.table[columns].map(untyped))
-    return [row for row, key in enumerate(keys) if key.hash == asked.hash]
+def _row_of(notes: Any, rows: ReviewedRows) -> int | None:
+    """Return the row that a task is about, by the exported notes in it."""
+    given = notes.get("row") if isinstance(notes, dict) else None
+    digest, _, nth = str(given).rpartition("-")
+    place = rows.place(RowKey(digest, int(nth) if nth.isdigit() else -1), rows.label_names[0])
+    return None if place is None else place[0]
 
 
 def _annotated_labels(chosen: set[str], notes: Any, names: Sequence[str]) -> dict[str, int]:
@@ -194,8 +186,7 @@ def read_label_studio(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise ValueError("a file of Label Studio must be a list of objects.")
     for number, task in enumerate(tasks):
-        content = task.get("data") or {}
-        notes = content.get(_NOTES)
+        notes = (task.get("data") or {}).get(_NOTES)
         for annotation in task.get("annotations") or []:
             results = [result for result in annotation.get("result") or [] if "value" in result]
             found = [result["value"].get("choices") for result in results]
@@ -204,11 +195,10 @@ def read_label_studio(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
                 who = annotation.get("completed_by") or "label studio"
                 who = who.get("email", "label studio") if isinstance(who, dict) else who
                 chosen = {name for names in choices for name in names}
-                same = _rows_of(notes, content, rows)
-                if len(same) != 1:
+                row = _row_of(notes, rows)
+                if row is None:
                     raise ValueError(
-                        f"task {number} is none, or not a single one, of the rows of the data: "
-                        "tasks must be those that review export has written, or have the same "
-                        "cells."
+                        f"task {number} is none of the rows of the data: tasks must be those that "
+                        "review export has written."
                     )
-                yield same[0], _annotated_labels(chosen, notes, rows.label_names), str(who)
+                yield row, _annotated_labels(chosen, notes, rows.label_names), str(who)

@@ -64,21 +64,6 @@ def _typed(value: Any) -> str:
     return f"{kind}{len(text)}:{text}"
 
 
-def untyped(value: Any) -> str:
-    """Write a cell so that 2, 2.0 and "2.0" read the same."""
-    if is_missing(value):
-        return ""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return str(value)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return str(value)
-    if not math.isfinite(number) or isinstance(value, bool):
-        return str(value)
-    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
-
-
 def content_of(frame: pd.DataFrame, row: int) -> dict[str, Any]:
     """Return the cells of a row by name, as JSON can hold them."""
     return {str(name): _plain(frame[name].iloc[row]) for name in frame.columns}
