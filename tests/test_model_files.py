@@ -267,6 +267,17 @@ def test_versions(tmp_path):
         load_model(tmp_path / "new")
 
 
+def test_words_of_labels_are_kept_and_validated(tmp_path):
+    words = {"ja": 1, "nein": 0, "k.a.": None}
+    save_model(fitted("naive, codes")[0], tmp_path / "m", label_words=words)
+    assert read_about(tmp_path / "m")["label_words"] == words
+    about = {"format": FORMAT, "version": "9.0", "label_words": {"ja": 2}}
+    with zipfile.ZipFile(tmp_path / "bad", "w") as archive:
+        archive.writestr("credalchain.json", json.dumps(about))
+    with pytest.raises(ModelFileError, match=r"label_words must mean 0, 1 or null, got .*'ja': 2"):
+        load_model(tmp_path / "bad")
+
+
 def test_flipped_bytes_never_change_an_answer(tmp_path):
     """The archive's checksums find the damage, or it is where nobody looks."""
     classifier, X = fitted("naive, codes")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from credalchain import CredalChainClassifier, search_chain
+from credalchain import CredalChainClassifier, JointDecision, search_chain
 from credalchain.chains.search import CERTIFICATES
 from credalchain.plotting import plot_chain_tree
 from credalchain.plotting.predictions import NO_COLOUR, OPEN_COLOUR, YES_COLOUR
@@ -92,6 +92,12 @@ def test_on_given_axes_and_with_names(chain):
     _, ax = plt.subplots()
     assert plot_chain_tree(model, X[:1], "greedy", ax=ax) is ax
     assert set(model.label_names_) <= {text.get_text() for text in ax.texts}
+
+
+@pytest.mark.parametrize("draw_or_search", [plot_chain_tree, search_chain])
+def test_only_chains_have_a_tree(draw_or_search):
+    with pytest.raises(TypeError, match=r"chain must be like .*got JointDecision\(\)"):
+        draw_or_search(JointDecision(), [[0.0]])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import copy
 import json
 import os
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +132,11 @@ class ModelFileError(ValueError):
 
 
 def save_model(
-    estimator: BaseEstimator, path: str | os.PathLike[str], *, store_frozen: bool = True
+    estimator: BaseEstimator,
+    path: str | os.PathLike[str],
+    *,
+    store_frozen: bool = True,
+    label_words: Mapping[str, int | None] | None = None,
 ) -> None:
     """Write a fitted estimator to a file, atomically.
 
@@ -146,6 +150,9 @@ def save_model(
     store_frozen : bool, default=True
         If True, also store models in a ``FrozenEstimator``. If False, store only their names;
         :func:`load_model` then needs the models.
+    label_words : dict, default=None
+        Meaning of words in cells of labels, 1, 0 or None for missing, such as {"ja": 1, "nein": 0},
+        for commands that read labelled rows; :func:`read_about` returns them.
 
     Raises
     ------
@@ -186,10 +193,11 @@ def save_model(
             f"this model cannot be saved: {', '.join(local)} cannot be imported, so it could "
             "not be loaded. Define it in a module."
         )
+    about = {"format": FORMAT, "version": __version__, "label_words": dict(label_words or {})}
     with atomic_write(Path(path)) as file:
         file.write(content)
         with zipfile.ZipFile(file, "a") as archive:
-            archive.writestr(_ABOUT, json.dumps({"format": FORMAT, "version": __version__}))
+            archive.writestr(_ABOUT, json.dumps(about))
 
 
 def load_model(
@@ -325,7 +333,7 @@ def untrusted_types(path: str | os.PathLike[str]) -> list[str]:
 
 
 def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the format of a model file, and the version that wrote it.
+    """Return the format of a model file, the version that wrote it, and its words for labels.
 
     Parameters
     ----------
@@ -335,7 +343,8 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        "format", a number, and "version", that of credalchain.
+        "format", a number, "version", that of credalchain, and "label_words", what
+        :func:`save_model` was given.
 
     Raises
     ------
@@ -361,6 +370,9 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
                 raise ModelFileError(f"{path} unpacks to more than {_MAX_BYTES} bytes.")
             about = json.loads(archive.read(_ABOUT))
             is_other = int(about["format"]) != FORMAT
+            words = {str(word): value for word, value in about.get("label_words", {}).items()}
+            if not all(value in (0, 1, None) for value in words.values()):
+                raise ModelFileError(f"{path}: label_words must mean 0, 1 or null, got {words}.")
     except ModelFileError:
         raise
     except Exception as error:
@@ -370,7 +382,8 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path} was written by credalchain {about.get('version')}, whose files have another "
             f"format than those of this one ({__version__})."
         )
-    return {"format": about["format"], "version": str(about.get("version"))}
+    version = str(about.get("version"))
+    return {"format": about["format"], "version": version, "label_words": words}
 
 
 def check_state(estimator: Any) -> None:

@@ -347,7 +347,7 @@ def test_data_in_parts_is_prepared_by_a_sample(folder, tmp_path):
     )
     assert (one == other).mean() > 0.97  # the sample is everything here, in another order of trees
     credalchain("fit", "parts", *given, "--sample", "300", "--out", "some", cwd=tmp_path)
-    found = credalchain("check", "some", "new.csv", *GERMAN, "--json", cwd=tmp_path)
+    found = credalchain("check", "some", "new.csv", "--json", cwd=tmp_path)
     assert json.loads(found.stdout)["set_accuracy"] > 0.9
     shown = credalchain(
         "evaluate", "parts", *given[:-2], "--folds", "2", "--reward", "1", "--json", cwd=tmp_path
@@ -374,6 +374,14 @@ def test_words_of_labels_and_of_missing_cells_are_given(tmp_path):
     assert unwrap(model)[0].model_.counts.label[0].sum() == 59
     done = credalchain("predict", "m", "t.csv", "--out", "a.csv", cwd=tmp_path)
     assert "never seen" not in done.stderr
+    known = credalchain("predict", "m", "t.csv", "--known", "rock", "--out", "-", cwd=tmp_path)
+    answers = pd.Series(known.stdout.split()[1:])
+    assert (answers == np.where(rock == "oui", "1", "0"))[rock != "inconnu"].all()
+    kept = credalchain("check", "m", "t.csv", cwd=tmp_path)
+    again = credalchain("check", "m", "t.csv", *words, "--na", "inconnu", cwd=tmp_path)
+    assert kept.stdout == again.stdout
+    swapped = credalchain("check", "m", "t.csv", "--yes", "non", "--no", "oui", cwd=tmp_path)
+    assert swapped.stdout != kept.stdout  # what is given comes first
     done = credalchain(*given, "--yes", "oui", "--no", "oui", cwd=tmp_path, status=1)
     assert "--yes and --no: 'oui' cannot mean both" in done.stderr
 

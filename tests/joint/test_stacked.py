@@ -339,6 +339,10 @@ def test_wrong_scores(data):
     holed[7, 2] = np.nan
     with pytest.raises(ValueError, match="got nan in row 7, label 2"):
         decision("precomputed").fit(holed, Y)
+    with pytest.raises(ValueError, match="X must hold numbers: could not convert string"):
+        decision("precomputed").fit(np.char.add(scores.astype(str), " %"), Y)
+    with pytest.raises(ValueError, match="1 row cannot be split to hold out scores"):
+        decision(LogisticRegression()).fit(X[:1], Y[:1])
     fitted = decision("precomputed").fit(scores, Y)
     with pytest.raises(ValueError, match="must hold probabilities, as it did in fit"):
         fitted.predict(X[:, :M])

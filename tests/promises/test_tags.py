@@ -58,8 +58,24 @@ def test_labels_that_rows_can_show_have_promises_of_their_own():
     assert [r.label for r in results[::2]] == ["tag0", "tag1", "tag2", None]
     assert [r.pooled for r in results[-2:]] == [("tag3", "tag4")] * 2
     assert {r.confidence for r in results} == {1 - 0.1 / 8}  # four cautions for yes, four for no
-    assert "2 labels together" in str(promised.report_)
+    assert "2 labels together (tag3, tag4)" in str(promised.report_)
+    X, Y = draw(np.random.default_rng(1), 50)
+    assert str(promised.check(X, Y)).count("together (tag3, tag4)") == 2
     assert promised.values_[3] == promised.values_[4] or np.isnan(promised.values_[3:]).all()
+
+
+def test_a_label_that_would_be_pooled_alone_has_a_promise_of_its_own():
+    class FewerBands(Bands):
+        label_names_ = Bands.label_names_[:4]
+
+    X, Y = draw(np.random.default_rng(0), 2000)
+    promised = PromisedClassifier(
+        FewerBands(), TAGS, confidence=0.9, per_label=True, calibration="prefit", random_state=0
+    ).fit(X[:, :4], Y[:, :4], groups=np.arange(2000))
+    results = promised.report_.promises
+    assert [r.label for r in results[::2]] == ["tag0", "tag1", "tag2", "tag3"]
+    assert {r.confidence for r in results} == {1 - 0.1 / 8}
+    assert not any(r.pooled for r in results)
 
 
 @pytest.mark.parametrize("n", [60, 300])

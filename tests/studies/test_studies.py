@@ -1016,6 +1016,8 @@ def test_problems_are_told_by_the_exit_status(tmp_path):
     path = small(tmp_path, extra=TREE)
     done = credalchain("run", path, "--out", "r", cwd=tmp_path, status=1)
     assert "1 task failed, the others are done; the first: embedded:yeast, tree" in done.stderr
+    done = credalchain("run", path, "--out", "r", cwd=tmp_path, status=1)
+    assert "1 task failed; the first: embedded:yeast, tree" in done.stderr
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("sead = 1\n")
     done = credalchain("run", wrong, "--out", "w", cwd=tmp_path, status=1)

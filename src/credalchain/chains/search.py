@@ -265,6 +265,13 @@ class ChainSearch:
     trees: list[ChainTree]
 
 
+def check_is_chain(chain: Any) -> None:
+    """Validate that something is a fitted chain, not a joint decision or a pipeline."""
+    if not isinstance(chain, CredalClassifier):
+        raise TypeError(f"chain must be like a fitted CredalChainClassifier(), got {chain!r}.")
+    check_is_fitted(chain, "model_")
+
+
 def search_chain(
     chain: CredalClassifier,
     X: MatrixLike,
@@ -354,7 +361,7 @@ def search_chain(
     >>> found.certificate
     'the likeliest vector'
     """
-    check_is_fitted(chain, "model_")
+    check_is_chain(chain)
     if getattr(chain, "order_", None) is None or not hasattr(chain.model_, "begin"):
         raise ValueError(f"chain must have one order of its labels for all rows, got {chain!r}.")
     s, m = check_s(s), chain.n_labels_

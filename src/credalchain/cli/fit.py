@@ -13,6 +13,7 @@ from credalchain.cli import options as o
 from credalchain.cli import tables
 from credalchain.cli.console import note
 from credalchain.cli.promise import read_promise
+from credalchain.datasets.files import READING
 from credalchain.model_files import save_model, untrusted_types
 from credalchain.model_selection import unwrap
 from credalchain.promises.caution import MIN_ROWS, choose_cautions
@@ -150,7 +151,7 @@ def fit(
         else:
             model.fit(X, Y)
     classifier, _ = unwrap(model)
-    save_model(model, out)
+    save_model(model, out, label_words=READING.get().words)
     names = untrusted_types(out)
     if names:
         trust = " ".join(f"--trust {name}" for name in names)

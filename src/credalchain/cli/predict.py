@@ -13,6 +13,7 @@ from credalchain.cli import console, tables
 from credalchain.cli import options as o
 from credalchain.datasets.files import read_label_words
 from credalchain.explanation.explainer import explain as explain_row
+from credalchain.model_files import read_about
 from credalchain.model_selection import unwrap
 from credalchain.prediction import NEARLY_NOTHING
 from credalchain.promises.classifier import PromisedClassifier
@@ -65,6 +66,7 @@ def predict(
         if threshold is not None:
             inner.set_params(threshold=o.parse_numbers(threshold, "--threshold"))
     labels = classifier.label_names_.tolist()
+    words_of_fit = read_about(model)["label_words"]
     n_rows, n_yes, all_precise = 0, 0, True
     answered = np.zeros(len(labels), dtype=np.int64)  # rows, for each label
     with tables.table_writer(out) as append:
@@ -81,8 +83,9 @@ def predict(
                 if extra and n_rows == 0:
                     some = ", ".join(map(repr, extra[:8]))
                     console.note(f"note: columns that the model does not know are ignored: {some}")
-                cells = frame[known_columns]
-                known_labels = read_label_words(cells.mask(cells == "*")) if known_columns else None
+                cells, known_labels = frame[known_columns], None
+                if known_columns:
+                    known_labels = read_label_words(cells.mask(cells == "*"), words_of_fit)
                 _, read = unwrap(fitted, features)
                 prediction = classifier.infer(read, known=known_labels, **chosen)
                 table = prediction.to_frame(intervals=intervals).reset_index(drop=True).round(6)

@@ -13,6 +13,7 @@ from credalchain.cli import options as o
 from credalchain.datasets.files import read_label_words
 from credalchain.labels import as_labels
 from credalchain.metrics import completeness, selective_error, set_accuracy
+from credalchain.model_files import read_about
 from credalchain.model_selection import unwrap
 from credalchain.promises.caution import LEVELS, PromiseCurve, promise_curve
 from credalchain.promises.classifier import PromisedClassifier
@@ -165,7 +166,8 @@ def check(
             "known (if they stand in a column of tags: --tags COLUMN)."
         )
     X = unwrap(fitted, tables.features_for(fitted, frame.drop(columns=names), data))[1]
-    Y = as_labels(read_label_words(frame[names]), require_zero=False)
+    words_of_fit = read_about(model)["label_words"]
+    Y = as_labels(read_label_words(frame[names], words_of_fit), require_zero=False)
     if isinstance(classifier, PromisedClassifier):
         result = classifier.check(X, Y, confidence=confidence)
         words, is_broken = str(result), result.verdict == "broken"

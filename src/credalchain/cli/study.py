@@ -56,9 +56,10 @@ def run(
     )
     if failed:
         first = store.errors(plan)[0]
+        others = "" if failed == n_tasks else ", the others are done"
         message = str(first["error"]).strip().splitlines()[-1]
         raise ValueError(
-            f"{plural(failed, 'task')} failed, the others are done; the first: {first['dataset']}, "
+            f"{plural(failed, 'task')} failed{others}; the first: {first['dataset']}, "
             f"{first['method']}: {message} (all in {out / 'errors'})"
         )
 

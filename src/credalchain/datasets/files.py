@@ -15,7 +15,7 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -696,12 +696,13 @@ def _header_line(rows: list[list[str]]) -> int:
     return 0
 
 
-def read_label_words(labels: Any) -> Any:
+def read_label_words(labels: Any, known: Mapping[str, int | None] | None = None) -> Any:
     """Return columns of a data frame that hold yes, no and the like as 1 and 0.
 
     ``?``, -1 and empty cells are missing. Columns of numbers must hold 0, 1 and missing cells.
+    ``known`` are the words of a model file; those that the user gives come first.
     """
-    given = READING.get().words
+    given = {**(known or {}), **READING.get().words}
     meanings = {**LABEL_WORDS, **given}
     result = labels.copy()
     for name in labels.columns:

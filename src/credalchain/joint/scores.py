@@ -306,9 +306,12 @@ def _name(model: Any) -> str:
 def _as_matrix(scores: Any, n_labels: int, model: Any = None) -> FloatArray:
     """Validate scores (n, m)."""
     scores = scores.toarray() if sparse.issparse(scores) else np.ma.filled(scores, np.nan)
-    matrix = np.asarray(scores, dtype=np.float64)
-    matrix = matrix[:, None] if matrix.ndim == n_labels == 1 else matrix
     source = "X" if model is None else f"the scores of {_name(model)}"
+    try:
+        matrix = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{source} must hold numbers: {error}.") from None
+    matrix = matrix[:, None] if matrix.ndim == n_labels == 1 else matrix
     if matrix.ndim != 2 or matrix.shape[1] != n_labels:
         raise ValueError(
             f"{source} must hold one score for each of {plural(n_labels, 'label')}, got an array "

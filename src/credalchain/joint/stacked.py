@@ -176,6 +176,9 @@ class StackedJointForest(CredalJointForest):
             cv = 3 if labels.size > _MANY_LABELS else 5
         if isinstance(cv, Integral):
             n_apart = len(labels) if groups is None else len(np.unique(groups))
+            if n_apart < 2:
+                what = plural(n_apart, "row" if groups is None else "group")
+                raise ValueError(f"{what} cannot be split to hold out scores: X must have two.")
             folds = KFold if groups is None else GroupKFold
             cv = folds(max(2, min(cv, n_apart)), shuffle=True, random_state=seed)
         splits = check_cv(cv).split(X, labels, groups)

@@ -9,7 +9,7 @@ import numpy as np
 from credalchain._utils.text import for_figure
 from credalchain._utils.validation import check_choice, check_int
 from credalchain.chains.interface import CredalClassifier
-from credalchain.chains.search import METHODS, ChainTree, Node, search_chain
+from credalchain.chains.search import METHODS, ChainTree, Node, check_is_chain, search_chain
 from credalchain.chains.strategies import STRATEGIES
 from credalchain.labels import ABSTAIN, and_more
 from credalchain.plotting.predictions import (
@@ -101,6 +101,7 @@ def plot_chain_tree(
     >>> ax = plot_chain_tree(chain, [["sun"]])
     """
     check_choice("method", method, (*STRATEGIES, *METHODS))
+    check_is_chain(chain)
     m = chain.n_labels_
     if max_paths is None:
         max_paths = _MAX_LEAVES if m <= 6 else 8

@@ -418,7 +418,8 @@ def _promises_by_label(promises: list[Promise], truth: Labels, n_rows: int) -> l
     own, rest = sorted(by_count[:n_own].tolist()), tuple(sorted(by_count[n_own:].tolist()))
     about: list[dict[str, Any]] = [{"label": j} for j in own]
     if rest:
-        about.append({"pooled": rest if own else None})
+        alone = len(rest) == 1 and own  # its binomial tail is exact
+        about.append({"label": rest[0]} if alone else {"pooled": rest if own else None})
     share = confidence_each(n_own)
     return [replace(p, confidence=share, is_chosen=True, **one) for one in about for p in promises]
 

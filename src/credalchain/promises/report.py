@@ -8,6 +8,7 @@ import numpy as np
 from credalchain._utils.array_types import FloatArray, IntArray
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice
+from credalchain.labels import and_more
 from credalchain.model_selection import caution_in_use, unwrap
 from credalchain.promises import statistics
 from credalchain.promises.calibration import PILOT_SHARE, Calibration, HeldOut
@@ -20,6 +21,7 @@ GUARANTEES = {
 }
 """Guarantees, by method."""
 
+_MAX_POOLED = 6  # names of labels that are shown
 _BY_ANSWERS = {name for name, risk in RISKS.items() if risk.is_ratio}
 
 
@@ -101,6 +103,16 @@ class PromiseResult:
         """
         return self.level if self.confidence is not None else max(self.level, self.upper_bound)
 
+    @property
+    def words(self) -> str:
+        """What the risk is the share of, and for which labels."""
+        words = promise_words(self.risk, self.label)
+        if self.pooled:
+            shown = self.pooled[:_MAX_POOLED]
+            names = ", ".join(filter(None, [*shown, and_more(len(shown), len(self.pooled))]))
+            words += f", {plural(len(self.pooled), 'label')} together ({names})"
+        return words
+
     def lines(self, parameter: str) -> list[str]:
         """Describe the promise in words.
 
@@ -114,9 +126,7 @@ class PromiseResult:
         list of str
             Lines of text.
         """
-        about = f", {plural(len(self.pooled), 'label')} together" if self.pooled else ""
-        what = promise_words(self.risk, self.label) + about
-        lines = [f"promised: {what}: at most {self.level:.4g}"]
+        lines = [f"promised: {self.words}: at most {self.level:.4g}"]
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
         low, high = self.interval
@@ -333,7 +343,7 @@ class PromiseTest:
         after = "" if self.broken_at is None else f" (seen after row {self.broken_at})"
         if self.verdict == "holds so far" and self.estimate > self.promise.level:
             after = ", though above the level in these rows"
-        description = promise_words(self.promise.risk, self.promise.label)
+        description = self.promise.words
         level, tested = self.promise.level, self.promise.level_to_check
         line = f"{self.verdict}{after}: {description}: {self.estimate:.3f} in "
         line += f"{plural(self.n_rows, 'row')}, at most {level:.4g} promised"
