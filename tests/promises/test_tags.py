@@ -8,6 +8,7 @@ from credalchain import JointDecision, PromisedClassifier, load_model, save_mode
 from credalchain.labels import as_labels
 from credalchain.promises.calibration import learn_costs
 from credalchain.promises.risks import RISKS, Promise
+from credalchain.promises.statistics import interval_of_ratio, sum_losses
 
 RATES = np.array([0.5, 0.4, 0.3, 0.02, 0.02])
 TAGS = {"positive_error": 0.1, "missed_positives": 0.1}
@@ -179,3 +180,17 @@ def test_a_loss_that_does_not_suit_the_promise_is_said():
     model = JointDecision("precomputed", random_state=0)
     report = PromisedClassifier(model, TAGS, confidence=0.9, random_state=0).fit(X, Y).report_
     assert "loss='row': with loss='bands' more may be answered" in report.notes
+
+
+def test_the_interval_of_a_ratio_holds_about_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    rate = rng.beta(0.2, 1.8, 20)  # of yes, among 20 labels
+    promise, covered = Promise(RISKS["positive_error"], 0.3, 0.9), 0
+    for _ in range(400):
+        answers = (rng.random((1, 300, 20)) < rate).astype(np.int8)
+        hard = rng.random((300, 1)) < 0.3  # labels of a row are wrong together
+        truth = np.where(rng.random((300, 20)) < np.where(hard, 0.6, 0.1), 0, 1).astype(np.int8)
+        low, high = interval_of_ratio(sum_losses(promise, truth, answers, True), 0)
+        covered += low <= 0.3 * 0.6 + 0.7 * 0.1 <= high
+        assert high - low < 0.2
+    assert 0.92 <= covered / 400 <= 0.98

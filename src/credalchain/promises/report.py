@@ -49,7 +49,8 @@ class PromiseResult:
     estimate : float, default=0.0
         Risk in these rows, at this value.
     interval : tuple of float, default=(0.0, 1.0)
-        Interval in which the risk lies with 95 % confidence (Clopper and Pearson, or Hoeffding).
+        Interval in which the risk lies with 95 % confidence (Clopper and Pearson, or Hoeffding); of
+        ratios over all labels approximate, by the normal distribution.
     completeness : float, default=0.0
         Share of labels (or of this label's rows) answered in the calibration rows, as in
         :class:`PromiseReport`.
@@ -130,12 +131,13 @@ class PromiseResult:
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
         low, high = self.interval
+        about = "about " if self.label is None and self.risk in _BY_ANSWERS else ""
         return [
             *lines,
             f"  chosen: {parameter} = {self.value:.4g}, which answers {self.completeness:.1%}"
             + ("" if self.limit is None else f" (at most {self.limit} answers in a row)"),
             f"  in {plural(self.n_rows, 'calibration row')}: {self.estimate:.3f} "
-            f"(between {low:.3f} and {high:.3f} with 95 % confidence)",
+            f"(between {low:.3f} and {high:.3f} with {about}95 % confidence)",
         ]
 
 
@@ -532,7 +534,10 @@ def _interval(
     promise: Promise, sums: statistics.LossSums, value_index: int, alpha: float = 0.05
 ) -> tuple[float, float]:
     """Compute the confidence interval of the risk at a value, as if it were fixed in advance."""
-    bad, every = float(sums.bad[value_index]), float(sums.every[value_index])
     if promise.is_binomial:
+        bad, every = float(sums.bad[value_index]), float(sums.every[value_index])
         return statistics.interval_of_share(bad, every, alpha)
-    return statistics.interval_of_ratio(bad, every, int(sums.n[value_index]), alpha)
+    if promise.risk.is_ratio:
+        return statistics.interval_of_ratio(sums, value_index, alpha)
+    risk, n = float(sums.risk[value_index]), int(sums.n[value_index])
+    return statistics.interval_of_mean(risk, n, alpha)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, logsumexp, ndtr, softmax
+from scipy.special import betainc, betaincinv, logsumexp, ndtr, ndtri, softmax
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain.promises.risks import Promise, shifted
@@ -136,15 +136,24 @@ def interval_of_share(n_bad: float, n: float, alpha: float = 0.05) -> tuple[floa
     return low, high
 
 
-def interval_of_ratio(bad: float, every: float, n: int, alpha: float = 0.05) -> tuple[float, float]:
-    """Compute the confidence interval for E[bad] / E[every], from sums over ``n`` rows.
+def interval_of_mean(mean: float, n: int, alpha: float = 0.05) -> tuple[float, float]:
+    """Compute the confidence interval for the mean of losses in [0, 1] (Hoeffding)."""
+    width = float(np.sqrt(np.log(2 / alpha) / (2 * max(n, 1))))
+    return max(0.0, mean - width), min(1.0, mean + width)
 
-    Hoeffding's inequality for bad - ratio * every, whose range has length 1.
+
+def interval_of_ratio(sums: "LossSums", at: int, alpha: float = 0.05) -> tuple[float, float]:
+    """Compute an approximate confidence interval for E[bad] / E[every] at a value of caution.
+
+    By the normal distribution, with the variance over rows of bad - level * every.
     """
-    if every == 0:
+    n, every = float(sums.n[at]), float(sums.every[at])
+    if every == 0 or n < 2:
         return 0.0, 1.0
-    width = n * float(np.sqrt(np.log(2 / alpha) / (2 * n)))
-    return max(0.0, (bad - width) / every), min(1.0, (bad + width) / every)
+    variance = float(sums.square[at] / n - (sums.loss[at] / n) ** 2) * n / (n - 1)
+    width = -float(ndtri(alpha / 2)) * np.sqrt(max(variance, 0.0) * n) / every
+    ratio = float(sums.risk[at])
+    return max(0.0, ratio - width), min(1.0, ratio + width)
 
 
 def evidence_against(losses: FloatArray, level: float) -> FloatArray:
