@@ -411,7 +411,7 @@ def test_rows_with_missing_labels_do_not_calibrate():
             {"promise": {"row_error": 1.5}},
             "level of a promise must be more than 0 and less than 1, got 1.5",
         ),
-        ({"confidence": 90}, "confidence must be None or between 0 and 1, got 90"),
+        ({"confidence": 90}, "confidence must be between 0 and 1, or None, got 90"),
         ({"calibration": 0}, "calibration must be a share of the rows"),
         ({"calibration": "cv"}, "calibration must be a share of the rows"),
         ({"promise": {"selective_error": 0.1}}, "give a confidence"),

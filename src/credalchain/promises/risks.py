@@ -286,7 +286,7 @@ def read_promises(
             f"got {levels!r}."
         )
     if confidence is not None and not is_share(confidence):
-        raise ValueError(f"confidence must be None or between 0 and 1, got {confidence!r}.")
+        raise ValueError(f"confidence must be between 0 and 1, or None, got {confidence!r}.")
     check_choice("guarantee", guarantee, ("exact", "asymptotic"))
     check_choice("missing", missing, ("ignorable", "conservative"))
     entries: list[tuple[Risk, Any, int | None]] = []
