@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestRegressor
 
 from credalchain import CredalJointForest, JointDecision, KernelPowerset
 from credalchain.chains.forest import LEAF, Trees, nodes_of
@@ -25,6 +25,7 @@ from credalchain.joint.growing import (
     find_out_of_bag_leaves,
     grow,
     learn_mixture_shares,
+    out_of_bag_means,
     out_of_bag_scores,
     score_weights,
 )
@@ -859,3 +860,48 @@ def test_wrong_parameters_of_members(member, message):
     X, Y = small_data()
     with pytest.raises(ValueError, match=message):
         CredalJointForest(members=[member]).fit(X, Y)
+
+
+def test_first_estimates_of_missing_labels_are_means_of_observed_ones_out_of_bag():
+    """Row by row and tree by tree."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)).astype(np.float32)
+    labels = np.where(rng.random((60, 2)) < 0.5, -1, X[:, :2] > 0).astype(np.int8)
+    means = np.array([0.3, 0.6])
+    trees = ExtraTreesRegressor(4, min_samples_leaf=2, bootstrap=True)
+    targets = np.maximum(labels, 0).astype(float)
+    grown = grow(trees, X, labels, targets, n_jobs=1, seed=0)
+    rows = np.flatnonzero((labels == -1).any(axis=1))
+    found = out_of_bag_means(grown, X, labels, rows, means, 1)
+    nodes = find_leaves(X, grown.trees)
+    for position, i in enumerate(rows):
+        positive, observed = means.copy(), np.ones(2)
+        for tree in range(4):
+            leaf = slice(*grown.leaves.indptr[nodes[i, tree] : nodes[i, tree] + 2])
+            in_leaf = dict(zip(grown.leaves.row[leaf], grown.leaves.times[leaf], strict=True))
+            if i in in_leaf:
+                continue
+            for k, times in in_leaf.items():
+                positive += times * (labels[k] == 1)
+                observed += times * (labels[k] != -1)
+        np.testing.assert_allclose(found[position], positive / observed)
+
+
+def test_labels_that_are_mostly_missing_are_still_learned():
+    """Estimates that count what was filled in as observed stay near the means: about 0.54."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 6)).astype(np.float32)
+    Y = (X[:, :4] + 0.3 * rng.normal(size=(700, 4)) > 0.8).astype(np.int8)
+    observed = np.where(rng.random((400, 4)) < 0.8, -1, Y[:400])
+    forest = CredalJointForest(s=0.0, members=(), random_state=0).fit(X[:400], observed)
+    found = forest.predict_interval(X[400:]).mean(axis=-1)[Y[400:] == 1].mean()
+    per_label = np.mean(
+        [
+            ExtraTreesClassifier(100, min_samples_leaf=2, max_features=0.5, random_state=0)
+            .fit(X[:400][y != -1], y[y != -1])
+            .predict_proba(X[400:])[Y[400:, j] == 1, 1]
+            .mean()
+            for j, y in enumerate(observed.T)
+        ]
+    )
+    assert found > 0.6 * per_label

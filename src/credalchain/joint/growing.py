@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Memory
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.base import clone
 
@@ -306,8 +308,10 @@ def fill_missing(
 ) -> FloatArray:
     """Return labels as numbers, with a probability where they are missing.
 
-    It is estimated out of bag, given the observed labels of the row, by smaller forests that are
-    grown on the labels filled in before; the first on the labels' means.
+    It is estimated out of bag by smaller forests, each grown on the labels filled in before; the
+    first on the labels' means. All but the last estimate by observed labels alone: labels that were
+    filled in would hide them where few are observed. The last counts both, and estimates given the
+    observed labels of the row.
     """
     missing = labels == MISSING
     observed = np.maximum((~missing).sum(axis=0), 1)
@@ -321,10 +325,39 @@ def fill_missing(
         next_seed = (seed + round_number + 1) % 2**31
         grown = grow_or_recall()(smaller, X, labels, targets, n_jobs=n_jobs, seed=next_seed)
         rows = np.flatnonzero(missing.any(axis=1))
-        p = out_of_bag_labels(grown, X, labels, rows, n_jobs)
+        if round_number < _ROUNDS - 1:
+            p = out_of_bag_means(grown, X, labels, rows, means, n_jobs)
+        else:
+            p = out_of_bag_labels(grown, X, labels, rows, n_jobs)
         p = np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY)  # only observed labels are certain
         targets[rows] = np.where(missing[rows] & np.isfinite(p), p, targets[rows])
     return targets
+
+
+def out_of_bag_means(
+    grown: GrownForest,
+    X: NDArray[np.float32],
+    labels: Labels,
+    rows: NDArray[np.intp],
+    means: FloatArray,
+    n_jobs: int,
+) -> FloatArray:
+    """Compute the mean of the observed labels in the leaves of some training rows, (rows, m).
+
+    Of all trees that were not grown on a row, and of one more observation: the label's mean.
+    """
+    indptr, row, times = grown.leaves.indptr, grown.leaves.row, grown.leaves.times
+    roots = np.append(grown.trees.roots, len(indptr) - 1)
+    drawn = sparse.csr_array((times.astype(np.float64), row, indptr), (len(indptr) - 1, len(X)))
+    nodes = find_out_of_bag_leaves(X, grown, rows, n_jobs)
+    positive, observed = (labels == 1).astype(np.float64), (labels != MISSING).astype(np.float64)
+    n_positive, n_observed = np.tile(means, (len(rows), 1)), np.ones((len(rows), len(means)))
+    for tree, (root, stop) in enumerate(pairwise(roots)):
+        outside = np.flatnonzero(nodes[:, tree] >= 0)
+        leaf = nodes[outside, tree] - root
+        n_positive[outside] += (drawn[root:stop] @ positive)[leaf]
+        n_observed[outside] += (drawn[root:stop] @ observed)[leaf]
+    return n_positive / n_observed
 
 
 def out_of_bag_labels(
