@@ -5,6 +5,7 @@ import re
 import runpy
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -38,7 +39,8 @@ def test_the_service_answers_as_the_model_does(tmp_path, monkeypatch):
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
             return await client.post("/answers", json=sent)
 
-    given = asyncio.run(post())
+    with ThreadPoolExecutor(1) as thread:  # tests in a browser leave a loop running in this one
+        given = thread.submit(asyncio.run, post()).result()
     assert given.status_code == 200
     labels = load_model("tickets.model").predict_partial(tickets)
     found = pd.DataFrame(given.json()).astype("Int64").fillna(-1).to_numpy()

@@ -152,7 +152,7 @@ def save_model(
         :func:`load_model` then needs the models.
     label_words : dict, default=None
         Meaning of words in cells of labels, 1, 0 or None for missing, such as {"ja": 1, "nein": 0},
-        for commands that read labelled rows; :func:`read_about` returns them.
+        for commands that read labelled rows; ``read_about`` returns them.
 
     Raises
     ------
@@ -344,7 +344,7 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         "format", a number, "version", that of credalchain, and "label_words", what
-        :func:`save_model` was given.
+        ``save_model`` was given.
 
     Raises
     ------

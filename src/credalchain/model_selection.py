@@ -158,7 +158,6 @@ def cross_val_partial(
     See Also
     --------
     partial_labels : Partial predictions of a fitted pipeline or search.
-    sklearn.model_selection.cross_val_predict : Complete predictions.
 
     Examples
     --------
@@ -447,7 +446,6 @@ def partial_scorer(measure: str | Measure, **options: Any) -> PartialScorer:
     See Also
     --------
     credalchain.metrics.Measure : A custom measure.
-    sklearn.metrics.make_scorer : Scorers of complete predictions.
 
     Examples
     --------

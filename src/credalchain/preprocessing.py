@@ -262,7 +262,6 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     See Also
     --------
     NaiveCredal : Discretizes its input by default.
-    sklearn.preprocessing.KBinsDiscretizer : Bins of numeric columns only.
 
     Examples
     --------

@@ -238,7 +238,7 @@ def test_cross_val_partial_with_frames_sparse_and_workers(data):
     frame = cross_val_partial(chain, pd.DataFrame(X), Y.tolist(), cv=3, n_jobs=2)
     np.testing.assert_array_equal(plain, frame)
     assert cross_val_partial(chain, sparse.csr_array(X), Y, cv=3).shape == Y.shape
-    with pytest.raises(ValueError, match="every row into exactly one test fold"):
+    with pytest.raises(ValueError, match="every row in exactly one test fold"):
         cross_val_partial(chain, X, Y, cv=[([0, 1], [2, 3])])
     with pytest.raises(ValueError, match="Expected `cv` as"):
         cross_val_partial(chain, X, Y, cv=object())
@@ -334,7 +334,7 @@ def test_cross_val_partial_with_positive_labels_only(data):
 
 def test_cross_val_partial_does_not_teach_minus_one_as_a_class(data):
     X, Y = data
-    with pytest.raises(ValueError, match="from which DecisionTreeClassifier cannot learn"):
+    with pytest.raises(ValueError, match="because DecisionTreeClassifier does not accept them"):
         cross_val_partial(make_pipeline(DecisionTreeClassifier()), X, np.where(Y == 1, 1, np.nan))
     complete = cross_val_partial(DecisionTreeClassifier(random_state=0), X, Y)
     assert set(np.unique(complete)) == {0, 1}

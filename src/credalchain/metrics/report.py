@@ -65,9 +65,6 @@ def partial_report(
     ValueError
         If the shapes differ, or ``label_names`` are not one distinct name per label.
 
-    See Also
-    --------
-    sklearn.metrics.classification_report : Report on complete predictions.
 
     Examples
     --------
