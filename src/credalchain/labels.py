@@ -65,7 +65,6 @@ def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> N
     ValueError
         If Y holds other values, or has more than two dimensions.
 
-
     Examples
     --------
     >>> from credalchain import as_labels

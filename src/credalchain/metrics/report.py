@@ -65,7 +65,6 @@ def partial_report(
     ValueError
         If the shapes differ, or ``label_names`` are not one distinct name per label.
 
-
     Examples
     --------
     >>> from credalchain import partial_report
