@@ -27,6 +27,7 @@ _TREES_AT_ONCE = 20  # per fit, after which progress is reported
 _MAX_OUTPUTS = 64
 _MAX_BYTES = 2**28  # of scikit-learn's trees that are grown together
 _ROWS_AT_ONCE = 2048
+_LABELS_AT_ONCE = 32
 MIN_PROBABILITY = 1e-3
 _ROUNDS = 3  # of filling missing labels
 
@@ -350,13 +351,16 @@ def out_of_bag_means(
     roots = np.append(grown.trees.roots, len(indptr) - 1)
     drawn = sparse.csr_array((times.astype(np.float64), row, indptr), (len(indptr) - 1, len(X)))
     nodes = find_out_of_bag_leaves(X, grown, rows, n_jobs)
-    positive, observed = (labels == 1).astype(np.float64), (labels != MISSING).astype(np.float64)
     n_positive, n_observed = np.tile(means, (len(rows), 1)), np.ones((len(rows), len(means)))
-    for tree, (root, stop) in enumerate(pairwise(roots)):
-        outside = np.flatnonzero(nodes[:, tree] >= 0)
-        leaf = nodes[outside, tree] - root
-        n_positive[outside] += (drawn[root:stop] @ positive)[leaf]
-        n_observed[outside] += (drawn[root:stop] @ observed)[leaf]
+    for first in range(0, len(means), _LABELS_AT_ONCE):
+        block = slice(first, first + _LABELS_AT_ONCE)
+        positive = (labels[:, block] == 1).astype(np.float64)
+        observed = (labels[:, block] != MISSING).astype(np.float64)
+        for tree, (root, stop) in enumerate(pairwise(roots)):
+            outside = np.flatnonzero(nodes[:, tree] >= 0)
+            leaf = nodes[outside, tree] - root
+            n_positive[outside, block] += (drawn[root:stop] @ positive)[leaf]
+            n_observed[outside, block] += (drawn[root:stop] @ observed)[leaf]
     return n_positive / n_observed
 
 
