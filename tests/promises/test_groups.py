@@ -494,7 +494,7 @@ def test_groups_on_the_command_line(patients):
 
 def test_evaluate_and_tune_keep_groups_together(patients):
     done = credalchain("tune", "t.csv", *CHAIN, "--groups", "patient", cwd=patients)
-    assert "in 18 rows kept apart" in done.stdout
+    assert "in 18 held-out rows" in done.stdout
     assert "note: 72 calibration rows are 18 groups" in done.stderr
     some = ["--folds", "3", "--s", "1", "--summary"]
     done = credalchain("evaluate", "t.csv", *CHAIN, *some, "--groups", "patient", cwd=patients)

@@ -129,7 +129,7 @@ def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:
     if share < NEARLY_NOTHING:
         console.note(
             f"note: nearly nothing is answered. Try a {bolder}, or fit with --answered 0.8, which "
-            "finds it; credalchain tune shows what each caution would buy."
+            "finds it; credalchain tune shows what each caution answers."
         )
     elif share == 1:
         console.note(

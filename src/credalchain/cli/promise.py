@@ -117,7 +117,7 @@ def _print_levels(curve: PromiseCurve) -> None:
     columns = "promised at most", "answered", "found", "seen", curve.parameter, "rows needed"
     console.print_table(columns, rows, n_words=0)
     console.stdout().print(
-        f"in {plural(curve.n_rows, 'row')} kept apart; found: of the true labels, those answered "
+        f"in {plural(curve.n_rows, 'held-out row')}; found: of the true labels, those answered "
         "yes; rows needed: at least, without an error"
     )
     console.stdout().print("to keep one of them: credalchain fit ... --promise RISK=LEVEL")

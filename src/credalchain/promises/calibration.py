@@ -315,7 +315,7 @@ def hold_out(
     if is_share(calibration) and len(train) == 0:
         raise ValueError(
             f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
-            f"{len(held_out)} are kept apart for calibration.{note and ' '}{note}"
+            f"{len(held_out)} are held out for calibration.{note and ' '}{note}"
         )
     check_rows(judged[rows], promises, note)
 
