@@ -1,6 +1,7 @@
-"""What a report has for papers: areas, differences over splits, LaTeX tables, PDF and pgfplots."""
+"""What a report has for papers: areas, best rivals, LaTeX tables, PDF and pgfplots."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,13 @@ from credalchain.studies.findings import (
     areas_of_folds,
     compare_areas,
     compare_methods,
+    folds_at_completeness,
     in_order,
-    split_differences,
-    summarize,
+    rival_lines,
 )
 from credalchain.studies.latex import booktabs, latex_text, pgfplots
-from credalchain.studies.study_page import write_report
+from credalchain.studies.study_file import Method
+from credalchain.studies.study_page import findings_in_words, write_report
 from profiles import examples
 from study_results import a_study, results_of
 
@@ -86,7 +88,7 @@ def test_tables_have_the_numbers_of_the_page(report):
     """The same rows, columns and cells as the CSV, whose links on the page are tested elsewhere."""
     _, files = report
     tables = [name for name in files if name.endswith(".tex")]
-    assert {"latex/areas.tex", "latex/splits.tex", "latex/findings.tex"} <= set(tables)
+    assert {"latex/areas.tex", "latex/rivals.tex", "latex/findings.tex"} <= set(tables)
     for name in tables:
         text = files[name].read_text()
         assert braces_are_balanced(text)
@@ -183,7 +185,7 @@ def test_figures_of_a_column_have_the_best_seven_methods(tmp_path):
     assert re.findall(r"legendentry\{method (\d)\}", text) == list("2345678")
 
 
-# -- positives found, areas, splits ------------------------------------------------------------
+# -- positives found, areas, rivals ------------------------------------------------------------
 
 
 def test_positives_are_drawn_against_open_labels_per_row():
@@ -257,24 +259,66 @@ def test_areas_are_ranked_and_the_lower_error_is_the_better(tmp_path):
     assert found.friedman == 1
 
 
-def test_differences_over_splits(tmp_path):
-    study = a_study(["x", "y"], ["b", "a", "c"], folds=4, repeats=3)
-    store = results_of(
-        study, tmp_path / "r", lambda m, d: {"a": 0.2, "b": 0.1, "c": 0.0}[m], noise=0.01
-    )
+def literal_rivalry(results, curve, rivals, share, unit):
+    """One fold after the other: the rival that is best on other units, and the difference."""
+    folds = folds_at_completeness(results, [share]).set_index("method")
+    differences = {}
+    for dataset in dict.fromkeys(folds["dataset"]):
+        here = folds[folds["dataset"] == dataset]
+        for _, row in here.loc[[curve]].iterrows():
+            elsewhere = here[here[unit] != row[unit]].groupby(level=0)[share].mean()
+            best = max(rivals, key=lambda rival: elsewhere.get(rival, -1))
+            same = (here["repetition"] == row["repetition"]) & (here["fold"] == row["fold"])
+            key = dataset, row["repetition"], row["fold"]
+            differences[key] = row[share] - here[same].loc[best, share]
+    return differences
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_method_is_compared_with_the_rival_that_is_best_elsewhere(repeats, tmp_path):
+    """With noise as large as the differences, the best of the same rows would be ahead."""
+    methods = [Method(name, kind="estimator", class_path=name[0]) for name in ("a", "a2", "b", "c")]
+    study = replace(a_study(["x", "y"], methods, folds=4, repeats=repeats), reference="a")
+    skill = {"a": 0.02, "a2": 0.3, "b": 0.01, "c": 0.0}
+    store = results_of(study, tmp_path / "r", lambda m, d: skill[m], noise=0.05)
     results = store.results(study)
-    findings = compare_methods(study, results)
-    assert in_order(findings, 0.0) == ["a", "b", "c"]
-    ((level, first, second, table),) = split_differences(results, findings)
-    assert (level, first, second) == (0.0, "a", "b")
-    assert len(table) == 2 * 4 * 3
-    spread = table[0.9].groupby(level="dataset").std()
-    assert spread.between(0.005, 0.03).all()  # 0.014: of the difference of two noises
-    means = summarize(results, over="folds").query("s == 0").set_index(["dataset", "method"])
-    for dataset in ("x", "y"):
-        at_all = means.loc[dataset]["set_accuracy"]
-        assert table[1.0][dataset].mean() == pytest.approx(at_all["a"] - at_all["b"])
+    (at,) = compare_methods(study, results).rivalries
+    assert (at.level, at.curve) == (0.0, "a")
+    unit = "repetition" if repeats > 1 else "fold"
+    for share in at.differences:
+        expected = literal_rivalry(results, "a", ["b", "c"], share, unit)
+        assert at.differences[share].to_dict() == pytest.approx(expected)
+    assert len(at.cells) == 2 * 5
+
     files = {file.name: file for file in write_report(study, store, tmp_path / "report")}
-    shown = pd.read_csv(files["splits.csv"])
-    of_x = 100 * table[0.8]["x"]
-    assert shown["80 % answered"][0] == f"{of_x.mean():.1f} ± {of_x.std():.1f} (12 of 12)"
+    shown = pd.read_csv(files["rivals.csv"])
+    of_x = 100 * at.differences[0.8]["x"]
+    n = f"({(of_x > 0).sum()} of {len(of_x)})"
+    assert shown["80 % answered"][0] == f"{of_x.mean():.1f} ± {of_x.std():.1f} {n}"
+    n_equal = (at.cells > -0.01).sum()
+    words = f"in {n_equal} of 10 cells"
+    assert words in findings_in_words(study, store)[-2]
+    assert words in files["report.html"].read_text()
+
+
+def test_without_a_reference_the_best_method_is_compared_with_all_others(tmp_path):
+    study = a_study(["x", "y"], ["b", "a", "c"], folds=4, repeats=3)
+    skill = {"a": 0.2, "b": 0.1, "c": 0.0}
+    store = results_of(study, tmp_path / "r", lambda m, d: skill[m], noise=0.001)
+    findings = compare_methods(study, store.results(study))
+    assert in_order(findings, 0.0) == ["a", "b", "c"]
+    (at,) = findings.rivalries
+    assert at.curve == "a"
+    assert at.cells == pytest.approx(0.1, abs=0.005)
+
+
+def test_a_rival_that_does_not_reach_a_share_is_not_chosen(tmp_path):
+    methods = [Method(name, kind="estimator", class_path=name) for name in "abc"]
+    study = replace(a_study(["x", "y"], methods), reference="a")
+    skill = {"a": 0.1, "b": 0.2, "c": 0.0}
+    store = results_of(study, tmp_path / "r", lambda m, d: skill[m], noise=0.0)
+    results = store.results(study)
+    is_short = (results["dataset"] == "x") & (results["method"] == "b") & (results["s"] > 0)
+    (at,) = compare_methods(study, results[~is_short]).rivalries
+    assert at.cells == pytest.approx([0.1] * 5 + [-0.1] * 5)
+    assert "in 5 of 10 cells" in "".join(rival_lines(compare_methods(study, results[~is_short])))

@@ -109,6 +109,7 @@ MISTAKES = {
         '"completness"]',
         r"line 6: .*did you mean 'completeness'",
     ),
+    "reference": ("seed = 7", 'reference = "chian"', r"line 3: reference: .*mean 'chain'"),
     "settings": ('settings = "published"', 'settings = "papr"', r"line 4: .*did you mean 'paper'"),
     "folds": (
         "folds = 3",

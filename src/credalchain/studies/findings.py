@@ -7,7 +7,7 @@ import math
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -398,6 +398,37 @@ class ShareFindings:
         return len(tested), better, worse
 
 
+@dataclass(frozen=True, eq=False)
+class Rivalry:
+    """A method compared with the best of its rivals, at one level of corruption.
+
+    At each share of labels answered and on each data set, the rival of a repetition is the one that
+    is best on the *other* repetitions (of a fold, on the other folds, if there is one repetition):
+    the best of many on the same rows would be ahead by luck.
+
+    Attributes
+    ----------
+    level : float
+        Share of the training labels that are corrupted.
+    curve : str
+        The reference of the study, whose rivals are the methods of other classes; without a
+        reference the best method, whose rivals are all others.
+    differences : DataFrame
+        Set-accuracy of the method minus that of the rival: a row for each fold of every data set, a
+        column for each share.
+    """
+
+    level: float
+    curve: str
+    differences: pd.DataFrame
+
+    @property
+    def cells(self) -> FloatArray:
+        """Mean differences: one for each data set and share."""
+        means = self.differences.groupby(level="dataset", sort=False).mean().to_numpy()
+        return np.asarray(means[np.isfinite(means)])
+
+
 @dataclass(frozen=True)
 class Findings:
     """Findings of a comparison of methods at equal completeness.
@@ -416,6 +447,8 @@ class Findings:
         "repetitions", or "folds" if there is one repetition.
     n_folds, n_repetitions : int
         Of the results.
+    rivalries : tuple of Rivalry
+        The reference of the study, or the best method, against its rivals, by level.
     """
 
     curves: tuple[str, ...]
@@ -425,6 +458,7 @@ class Findings:
     spread_over: str
     n_folds: int
     n_repetitions: int
+    rivalries: tuple[Rivalry, ...] = ()
 
     @property
     def levels(self) -> list[float]:
@@ -487,7 +521,7 @@ def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
     n_repetitions = int(results["repetition"].nunique())
     over = "repetitions" if n_repetitions > 1 else "folds"
     is_comparable = {"set_accuracy", "completeness"} <= set(study.measures)
-    return Findings(
+    findings = Findings(
         curves=tuple(dict.fromkeys(results["curve"])),
         datasets=tuple(dict.fromkeys(results["dataset"])),
         is_comparable=is_comparable,
@@ -496,6 +530,9 @@ def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
         n_folds=int(results["fold"].nunique()),
         n_repetitions=n_repetitions,
     )
+    if not is_comparable:
+        return findings
+    return replace(findings, rivalries=tuple(_against_rivals(study, results, findings)))
 
 
 def _with_curves(frame: pd.DataFrame) -> pd.DataFrame:
@@ -562,25 +599,50 @@ def in_order(findings: "Findings", level: float) -> list[str]:
     return sorted(findings.curves, key=lambda curve: (-counts[curve], means[curve]))
 
 
-def split_differences(
-    results: pd.DataFrame, findings: "Findings"
-) -> Iterator[tuple[float, str, str, pd.DataFrame]]:
-    """Yield each level, its best two methods, and their difference in set-accuracy.
+RIVAL_SHARES = (0.9, 0.8, 0.7, 0.6, 0.5)  # of labels answered, where rivals are compared
+MARGIN = 0.01  # of set-accuracy, by which a method that is behind still counts as equal
 
-    A row for each split (fold) of every data set, a column for each share of labels answered.
+
+def _against_rivals(study: Study, results: pd.DataFrame, findings: Findings) -> Iterator[Rivalry]:
+    """Yield, for each level, the difference of a method to the best of its rivals."""
+    folds = folds_at_completeness(_paired(results), RIVAL_SHARES, widest_gap=WIDEST_GAP)
+    by_level: dict[tuple[float, str], dict[float, Any]] = defaultdict(dict)
+    for level, share, table in _tables(results, folds, RIVAL_SHARES):
+        if findings.at_level(level):
+            curve, rivals = _rivals(study, results, in_order(findings, level))
+            if rivals:
+                best = _best_elsewhere(table[rivals], findings.spread_over)
+                by_level[level, curve][share] = table[curve] - best
+    for (level, curve), columns in by_level.items():
+        yield Rivalry(level, curve, pd.DataFrame(columns).reindex(columns=list(RIVAL_SHARES)))
+
+
+def _rivals(study: Study, results: pd.DataFrame, best_first: list[str]) -> tuple[str, list[str]]:
+    """Return a curve of the reference and those of other classes; or the best and all others."""
+    method_of = dict(zip(results["curve"], results["method"], strict=True))
+    curves = [curve for curve in best_first if method_of[curve] == study.reference]
+    if not curves:
+        return best_first[0], best_first[1:]
+    class_of = {method.name: method.class_path for method in study.methods}
+    is_variant = {c: class_of[m] == class_of[study.reference] for c, m in method_of.items()}
+    return curves[0], [curve for curve in best_first if not is_variant[curve]]
+
+
+def _best_elsewhere(table: pd.DataFrame, over: str) -> "pd.Series[float]":
+    """Return, for each fold, the curve with the best mean in other repetitions of its data set.
+
+    In other folds, if there is one repetition. NaN where nothing else was measured.
     """
-    results = _with_curves(results)
-    for level in findings.levels:
-        first, second, *_ = in_order(findings, level)
-        part = results[(results["missing"] == level) & results["curve"].isin([first, second])]
-        folds = folds_at_completeness(part, COMPARED_COMPLETENESS, widest_gap=WIDEST_GAP)
-        units = ["dataset", "repetition", "fold", "curve"]
-        table = _with_curves(folds).set_index(units)[list(COMPARED_COMPLETENESS)]
-        yield level, first, second, _of(table, first) - _of(table, second)
-
-
-def _of(table: pd.DataFrame, curve: str) -> Any:
-    return table.xs(curve, level="curve")
+    unit = [*_UNITS[over]][-1]
+    measured = table.where(table.notna().groupby(level="dataset").transform("all"))
+    totals = [
+        measured.groupby(level=by).transform("sum", min_count=1)
+        for by in (["dataset"], ["dataset", unit])
+    ]
+    units = table.index.to_frame().groupby(level="dataset")[unit].transform("nunique")
+    elsewhere = (totals[0] - totals[1]).where(units > 1, axis=0).fillna(-np.inf).to_numpy()
+    best = measured.to_numpy()[np.arange(len(table)), elsewhere.argmax(axis=1)]
+    return pd.Series(np.where(np.isfinite(elsewhere).any(axis=1), best, np.nan), table.index)
 
 
 def _share(
@@ -753,7 +815,7 @@ def in_words(findings: Findings, damage: str = "") -> list[str]:
     if findings.shares and len(findings.curves) > 1:
         least = findings.at_level(findings.levels[0])
         lines[1:1] = [_share_line(findings, at, damage) for at in least]
-    return lines + remarks(findings)
+    return lines + rival_lines(findings, damage) + remarks(findings)
 
 
 def leads(findings: Findings, damage: str = "") -> list[str]:
@@ -816,6 +878,27 @@ def notes(at: ShareFindings, standing: Standing) -> list[str]:
     found = [("worse", n_better), ("better", n_worse)]
     words = [word + f" on {k} of {n}" * (n > 1) for word, k in found if k]
     return [*rank, " and ".join(words) or ("no difference shown" if n else "not tested")]
+
+
+def rival_lines(findings: Findings, damage: str = "") -> list[str]:
+    """Return how the reference of a study compares with its best rivals: a line a level."""
+    lines = []
+    for at in findings.rivalries:
+        cells = at.cells
+        if len(cells):
+            level = f"{percent(at.level)} of the training labels {damage}: " if damage else ""
+            n_equal = int((cells > -MARGIN).sum())
+            lines.append(
+                f"{level}“{at.curve}” is ahead of the best rival, or less than "
+                f"{100 * MARGIN:g} point behind, in {n_equal} of "
+                f"{plural(len(cells), 'cell')} (data sets and shares from "
+                f"{_numbers(RIVAL_SHARES[:1])} to {_numbers(RIVAL_SHARES[-1:])} answered): "
+                f"{100 * cells.mean():+.1f} points on average, {100 * cells.min():+.1f} at worst."
+            )
+    if lines:
+        units = "repetitions" if findings.spread_over == "repetitions" else "folds"
+        lines[-1] += f" The best rival is chosen on other {units}."
+    return lines
 
 
 def remarks(findings: Findings) -> list[str]:

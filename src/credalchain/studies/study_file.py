@@ -109,6 +109,9 @@ class Study:
         person who runs the study, never by the study file.
     folder : str, default=""
         Folder of the study file, in which these modules are searched, too.
+    reference : str, default=""
+        The method that the report compares with its rivals, the methods of other classes. Empty:
+        the best method, and all others are its rivals.
     max_labels, max_training_rows : int, default=0
         Maximum number of labels, the most frequent ones, and of training rows in each fold, a
         random sample. 0 means no limit.
@@ -145,6 +148,7 @@ class Study:
     measures: tuple[str, ...]
     allow: tuple[str, ...] = ()
     folder: str = ""
+    reference: str = ""
     max_labels: int = 0
     max_training_rows: int = 0
 
@@ -311,7 +315,7 @@ def _nearest(name: Any, choices: Any) -> str:
 def _study(top: _Table, allow: tuple[str, ...]) -> Study:
     top.check_keys(
         *("name", "seed", "settings", "data", "measures", "cross_validation", "corruption"),
-        *("limits", "models", "method"),
+        *("limits", "models", "method", "reference"),
     )
     limits = top.table("limits", "labels", "training_rows")
     validation = top.table("cross_validation", "folds", "repeats")
@@ -319,12 +323,14 @@ def _study(top: _Table, allow: tuple[str, ...]) -> Study:
     settings = top.choice("settings", SETTINGS, "default")
     corruption = damage.choice("kind", {**CORRUPTIONS, "missing": None}, "missing")
     below_one = math.nextafter(1, 0)
+    methods = _methods(top, allow)
+    names = ["", *(method.name for method in methods)]
     return Study(
         name=top.typed("name", str, top.path.stem),
         seed=top.integer("seed", 0, at_least=0),
         settings=settings,
         data=_data(top),
-        methods=_methods(top, allow),
+        methods=methods,
         corruption=SETTINGS[settings].removal if corruption == "missing" else corruption,
         levels=damage.numbers("levels", 0, below_one, "0 or more, below 1", (0.0,)),
         folds=validation.integer("folds", 10, at_least=2),
@@ -334,6 +340,7 @@ def _study(top: _Table, allow: tuple[str, ...]) -> Study:
         ),
         allow=allow,
         folder=top.folder,
+        reference=top.choice("reference", names, ""),
         max_labels=limits.integer("labels", 0, at_least=0),
         max_training_rows=limits.integer("training_rows", 0, at_least=0),
     )

@@ -187,7 +187,7 @@ class _Report:
                 table[f"{percent(share)} answered"] = list(cells)
             yield "set_accuracy_at_equal_completeness", self._named(table)
             yield from self._areas()
-            yield from self._splits()
+            yield from self._against_rivals()
         columns = "method set_accuracy spread average_rank first_on datasets friedman_p"
         yield from self._found("findings", columns, [
             (at, s.curve, 100 * s.accuracy, 100 * s.spread, s.rank, s.n_first, len(at.datasets),
@@ -237,19 +237,17 @@ class _Report:
         if tests:
             yield "area_tests", self._named(pd.DataFrame(tests, columns=columns.split()))
 
-    def _splits(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield how much the difference of the best two methods varies from split to split."""
-        if len(self.findings.curves) < 2:
-            return
+    def _against_rivals(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield the difference of a method to its best rivals, which varies with the split."""
         rows = [
-            {"missing": level, "first": first, "second": second, "dataset": dataset,
+            {"missing": at.level, "method": at.curve, "dataset": dataset,
              **{f"{percent(share)} answered": _difference(of_split[share])
-                for share in found.COMPARED_COMPLETENESS}}
-            for level, first, second, table in found.split_differences(self.results, self.findings)
-            for dataset, of_split in table.groupby(level="dataset", sort=False)
+                for share in found.RIVAL_SHARES}}
+            for at in self.findings.rivalries
+            for dataset, of_split in at.differences.groupby(level="dataset", sort=False)
         ]  # fmt: skip
         if rows:
-            yield "splits", self._named(pd.DataFrame(rows))
+            yield "rivals", self._named(pd.DataFrame(rows))
 
     def _found(
         self, name: str, columns: str, rows: list[tuple[Any, ...]]
@@ -321,7 +319,11 @@ class _Report:
         findings = self.findings
         if self.problem:
             yield f'<p class="problem">{_text(self.problem)}</p>'
-        first, *others = [*found.leads(findings, self.damage), *found.remarks(findings)]
+        first, *others = [
+            *found.leads(findings, self.damage),
+            *found.rival_lines(findings, self.damage),
+            *found.remarks(findings),
+        ]
         yield f'<p class="lead">{_text(first)}</p>'
         if findings.shares and len(findings.curves) > 1:
             level = findings.levels[0]
@@ -466,11 +468,12 @@ class _Report:
 
     def _about_table(self, name: str) -> str:
         """Return what a reader needs to know about a table; empty if its heads say it."""
-        if name == "splits":
+        if name == "rivals":
             return (
-                "How much depends on the split: set-accuracy of the first method minus that of the "
-                "second, the best two of the study, in points: mean ± standard deviation over "
-                "splits (folds of all repetitions), and in how many of them the first is ahead."
+                "Set-accuracy of a method minus that of its best rival, which is chosen on other "
+                f"{self.findings.spread_over} for each data set and share, in points: mean ± "
+                "standard deviation over splits (folds of all repetitions), and in how many of "
+                "them the method is ahead."
             )
         if name not in ("areas", "areas_by_data_set"):
             return ""
