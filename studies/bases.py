@@ -4,19 +4,20 @@ Where labels are missing in training, rivals fit a base to each label by itself;
 then a plain classifier.
 """
 
-import tempfile
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
+import pooch
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
-_memory = joblib.Memory(Path(tempfile.gettempdir()) / "credalchain-studies", verbose=0)
+# In the folder of the user: a folder that others can write to could hold their pickles.
+_memory = joblib.Memory(Path(pooch.os_cache("credalchain")) / "studies", verbose=0)
 
 
 class Numbers(TransformerMixin, BaseEstimator):

@@ -1,11 +1,18 @@
 """Readers, the MULAN files, and downloads against a server on this machine."""
 
+import contextlib
 import hashlib
 import http.server
 import os
 import re
+import shutil
+import signal
+import socket
+import subprocess
 import tempfile
 import threading
+import time
+import zlib
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -20,6 +27,7 @@ from credalchain import CredalChainClassifier
 from credalchain.datasets import (
     MULAN,
     DataUnavailableError,
+    downloads,
     load_embedded_yeast,
     load_mulan,
     read_arff,
@@ -274,7 +282,7 @@ def server(monkeypatch, tmp_path):
 def fetch(server, cache):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pooch.core.time.sleep", lambda seconds: None)
-        return registry.fetch("toy", server.address, cache)
+        return registry.fetch("toy", cache, server.address)
 
 
 def kept(cache):
@@ -291,7 +299,7 @@ def test_a_good_file_is_downloaded_once(server, tmp_path):
 
 def test_a_wrong_checksum_is_refused_and_nothing_kept(server, tmp_path):
     server.answers["/toy/toy.arff"] = [b"something else"]
-    with pytest.raises(DataUnavailableError, match="wrong checksum"):
+    with pytest.raises(ValueError, match="hash"):
         fetch(server, tmp_path)
     assert kept(tmp_path) == []
 
@@ -306,7 +314,7 @@ def test_a_cut_connection_is_tried_again(server, tmp_path, trouble):
 
 def test_trouble_without_end_is_reported_with_a_way_out(server, tmp_path):
     server.answers["/toy/toy.arff"] = ["cut"]
-    with pytest.raises(DataUnavailableError, match=r"toy/toy\.arff.*CREDALCHAIN_DATA"):
+    with pytest.raises(OSError, match="100 bytes read|IncompleteRead"):
         fetch(server, tmp_path)
     assert server.requests.count("/toy/toy.arff") == 4
     assert kept(tmp_path) == []
@@ -314,14 +322,14 @@ def test_trouble_without_end_is_reported_with_a_way_out(server, tmp_path):
 
 def test_a_file_that_is_not_there_is_reported(server, tmp_path):
     server.answers["/toy/toy.arff"] = ["404"]
-    with pytest.raises(DataUnavailableError, match="404"):
+    with pytest.raises(OSError, match="404"):
         fetch(server, tmp_path)
     assert set(server.requests) == {"/toy/toy.arff"}
 
 
 def test_offline(server, tmp_path):
     server.close()
-    with pytest.raises(DataUnavailableError, match="without a network, put"):
+    with pytest.raises(OSError, match="refused|closed|connect"):
         fetch(server, tmp_path)
 
 
@@ -334,29 +342,119 @@ def test_the_folder_comes_before_the_network(monkeypatch, server, tmp_path):
     assert server.requests == []
 
 
-NO_CHECKSUM = [name for name, about in MULAN.items() if not about.arff_sha256]
-
-
-@pytest.mark.parametrize("name", NO_CHECKSUM)
-def test_without_a_checksum_nothing_is_downloaded(monkeypatch, tmp_path, name):
-    def download(*arguments):
-        raise AssertionError("a download without a checksum")
-
-    monkeypatch.setattr(registry, "fetch", download)
+def test_an_offline_machine_gets_a_way_out(monkeypatch, server, tmp_path):
+    server.close()
+    monkeypatch.setattr(downloads, "_RETRIES", 0)
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path)
+    monkeypatch.setattr(registry.fetch, "__defaults__", (server.address, server.address, "0" * 40))
     monkeypatch.delenv("CREDALCHAIN_DATA", raising=False)
-    with pytest.raises(DataUnavailableError, match=rf"\$CREDALCHAIN_DATA/{name}/{name}\.arff"):
-        load_mulan(name)
-    monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path))
-    address = f"{registry.SOURCE}{MULAN[name].folder or name}/"
-    with pytest.raises(DataUnavailableError, match=re.escape(address)) as error:
-        load_mulan(name)
-    assert str(tmp_path / name / f"{name}.xml") in str(error.value)
-    (tmp_path / name).mkdir()
-    write(tmp_path / name, f"{name}.arff", SPARSE.format(relation=f"'{name}'"))
-    write(tmp_path / name, f"{name}.xml", labels_xml(["y", "z"]))
-    data = load_mulan(name.lower())
-    assert (data.name, data.label_names) == (name, ["y", "z"])
-    assert data.citation
+    for name in ("toy", "birds"):  # by its checksum, and by Git
+        with pytest.raises(DataUnavailableError, match=rf"without a network, put.*{name}/{name}"):
+            load_mulan(name)
+
+
+# -- by Git ------------------------------------------------------------------------------------
+
+SPARSE_FILE = SPARSE.format(relation="'a set'")
+IN_REPOSITORY = {  # as the files of MULAN are named
+    "birds": {"birds-train.arff": DENSE, "birds-test.arff": DENSE, "birds.xml": XML},
+    "foodtruck": {"foodtruck.arff": DENSE, "foodtruck.xml": XML},
+    "corel5k": {"Corel5k.arff": DENSE, "Corel5k-sparse.arff": SPARSE_FILE, "Corel5k.xml": XML},
+    "tmc2007": {"tmc2007-500.arff": DENSE, "tmc2007.arff": SPARSE_FILE, "tmc2007.xml": XML},
+    "delicious": {"delicious-train.arff": DENSE, "delicious.xml": XML},
+}
+
+
+def git(folder, *command):
+    setting = [
+        "-c",
+        "user.name=us",
+        "-c",
+        "user.email=us@example.org",
+        "-c",
+        "commit.gpgsign=false",
+    ]
+    done = subprocess.run(
+        ["git", *setting, *command], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """A repository served on this machine: its folder, its address, and a commit of it."""
+    if shutil.which("git") is None:
+        pytest.skip("Git is not installed")
+    root = tmp_path_factory.mktemp("git")
+    folder = root / "mulan"
+    for name, files in IN_REPOSITORY.items():
+        place = folder / registry.FOLDER / name
+        place.mkdir(parents=True)
+        for file, content in files.items():
+            (place / file).write_text(content)
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "data")
+    commit = git(folder, "rev-parse", "HEAD")
+    (folder / registry.FOLDER / "birds" / "birds.xml").write_text("<labels></labels>")
+    git(folder, "commit", "--quiet", "--all", "--message", "another")  # the older one is wanted
+    for key in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
+        git(folder, "config", key, "true")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = [f"--base-path={root}", "--listen=127.0.0.1", f"--port={port}", "--export-all"]
+    daemon = subprocess.Popen(["git", "daemon", *options], start_new_session=True)
+    for _ in range(100):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            break
+        time.sleep(0.1)
+    yield folder, f"git://127.0.0.1:{port}/mulan", commit
+    os.killpg(daemon.pid, signal.SIGTERM)
+    daemon.wait()
+
+
+@pytest.mark.parametrize("name", ["foodtruck", "tmc2007-500", "Corel5k", "birds"])
+def test_files_without_a_checksum_come_from_the_commit(repository, tmp_path, name):
+    _, address, commit = repository
+    arff, xml = registry.fetch(name, tmp_path, repository=address, commit=commit)
+    assert xml.read_text() == XML
+    rows = DENSE.rstrip().partition("@data")[2]
+    expected = {"Corel5k": SPARSE_FILE, "birds": f"{DENSE.rstrip()}{rows}"}.get(name, DENSE)
+    assert arff.read_text().split() == expected.split()
+    assert kept(tmp_path) == [f"{name}.arff", f"{name}.xml"]
+    again = registry.fetch(name, tmp_path, repository="git://127.0.0.1:1/none", commit=commit)
+    assert again == (arff, xml)  # from the cache
+
+
+def test_a_missing_file_is_named(repository, tmp_path):
+    _, address, commit = repository
+    with pytest.raises(OSError, match="no delicious-sparse.arff or .*only delicious-train.arff"):
+        registry.fetch("delicious", tmp_path, repository=address, commit=commit)
+    with pytest.raises(OSError, match="git ls-tree"):
+        registry.fetch("genbase", tmp_path, repository=address, commit=commit)
+    assert kept(tmp_path) == []
+
+
+def test_a_changed_file_of_the_commit_is_not_taken(repository, tmp_path, monkeypatch):
+    folder, _, commit = repository
+    monkeypatch.setattr(downloads, "_RETRIES", 0)
+    changed = tmp_path / "changed"
+    shutil.copytree(folder, changed)
+    digest = git(changed, "rev-parse", f"{commit}:{registry.FOLDER}/birds/birds.xml")
+    blob = changed / ".git" / "objects" / digest[:2] / digest[2:]
+    content = XML.replace("pop", "rap").encode()
+    blob.chmod(0o644)
+    blob.write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
+    with pytest.raises(OSError, match="git cat-file"):
+        registry.fetch("birds", tmp_path, repository=changed.as_uri(), commit=commit)
+    assert not (tmp_path / commit / "birds.xml").exists()
+
+
+def test_without_git_it_is_said(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OSError, match="Git is not installed"):
+        registry.fetch("birds", tmp_path)
 
 
 def test_labels_first_in_an_arff_file_from_the_shell(tmp_path):

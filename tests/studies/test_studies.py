@@ -20,7 +20,6 @@ from sklearn.base import BaseEstimator
 from credalchain import CredalChainClassifier, Discretizer, NaiveCredal, load_model
 from credalchain.cli import describe as data_command
 from credalchain.datasets import MULAN, DataFile, load_embedded_yeast
-from credalchain.datasets.registry import DataUnavailableError
 from credalchain.metrics import MEASURES, completeness, set_accuracy
 from credalchain.studies import running as run_module
 from credalchain.studies.findings import at_completeness, summarize
@@ -1105,15 +1104,12 @@ def test_data_commands(tmp_path):
     assert "name must be one of" in wrong.stderr
 
 
-def test_what_cannot_be_downloaded_is_explained_once(monkeypatch, capsys):
-    def offline(name):
-        raise DataUnavailableError(f"{name} could not be downloaded")
-
-    monkeypatch.setattr(data_command, "load_mulan", offline)
+def test_listing_downloads_nothing(monkeypatch, capsys, tmp_path):
+    monkeypatch.delenv("CREDALCHAIN_DATA", raising=False)
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path)
     data_command.list_all()
     shown = capsys.readouterr()
-    assert shown.err.count("could not be downloaded") == 1
-    assert shown.err.splitlines()[1:] == [f"not available either: {', '.join(list(MULAN)[1:])}"]
+    assert f"not on this machine yet: {', '.join(MULAN)} " in shown.err
     assert shown.out.count("?") == len(MULAN) * 5
 
 

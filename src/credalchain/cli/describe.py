@@ -17,7 +17,7 @@ from credalchain.cli import tables
 from credalchain.cli.console import note, print_json, print_table, read_model, stdout
 from credalchain.columns import Feature, TablePreparer, describe_labels
 from credalchain.datasets import MULAN, load_mulan
-from credalchain.datasets.registry import DataUnavailableError, is_dataset_name, mulan_files
+from credalchain.datasets.registry import is_dataset_name, local_files, mulan_files
 from credalchain.joint.forest import CredalJointForest
 from credalchain.model_files import read_about
 from credalchain.model_selection import unwrap
@@ -178,21 +178,19 @@ def list_all() -> None:
     """
     columns = "data set", "domain", "features", "labels", "rows", "cardinality", "density"
     rows: list[tuple[str, ...]] = []
-    unavailable: list[str] = []
+    elsewhere = [name for name in MULAN if local_files(name) is None]
     for name, about in MULAN.items():
         numbers = ["?"] * 5
-        try:
+        if name not in elsewhere:
             facts = dataset_facts(load_mulan(name))
             numbers = [str(facts[key]) for key in columns[2:5]]
             numbers += [f"{facts[key]:.2f}" for key in columns[5:]]
-        except DataUnavailableError as error:
-            if not unavailable:  # the messages of the others would be the same
-                note(str(error))
-            unavailable.append(name)
         rows.append((name, about.domain, *numbers))
-    if len(unavailable) > 1:
-        note(f"not available either: {', '.join(unavailable[1:])}")
     print_table(columns, rows, n_words=2)
+    if elsewhere:
+        note(
+            f"not on this machine yet: {', '.join(elsewhere)} (credalchain data get {elsewhere[0]})"
+        )
 
 
 @data.command()

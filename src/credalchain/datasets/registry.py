@@ -1,8 +1,7 @@
 """Data sets by name, and user files, for studies and commands.
 
 Those of the MULAN collection come from a folder, the user's cache, or the network: the public
-repository tsoumakas/mulan at a fixed commit. What is downloaded is checked against its SHA-256;
-where none is known, nothing is downloaded.
+repository tsoumakas/mulan at a fixed commit (:mod:`credalchain.datasets.downloads`).
 """
 
 import hashlib
@@ -20,12 +19,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from credalchain._utils.validation import import_extra
+from credalchain.datasets.downloads import download, fetch_by_git
 from credalchain.datasets.files import MultilabelDataset, read_file, read_mulan
 
 COMMIT = "43f6389095ad71984264db4387a8074b22bc7d4a"
-SOURCE = f"https://raw.githubusercontent.com/tsoumakas/mulan/{COMMIT}/data/multi-label/"
+FOLDER = "data/multi-label"
+SOURCE = f"https://raw.githubusercontent.com/tsoumakas/mulan/{COMMIT}/{FOLDER}/"
+REPOSITORY = "https://github.com/tsoumakas/mulan"
 FOLDER_VARIABLE = "CREDALCHAIN_DATA"
-_RETRIES = 3  # one second after a failure, then two, then three
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class MulanSource:
     """Where a data set is found, and what to cite."""
 
     domain: str
-    arff_sha256: str = ""  # without checksums it is not downloaded
+    arff_sha256: str = ""  # without checksums it is fetched by Git
     xml_sha256: str = ""
     citation: str = ""
     folder: str = ""  # the name in the repository, if it differs
@@ -60,8 +61,8 @@ def load_mulan(name: str) -> MultilabelDataset:
     """Load a data set of the MULAN collection: those of the paper, and more.
 
     The files are searched for in the folder that the environment variable ``CREDALCHAIN_DATA``
-    names (as ``<name>/<name>.arff`` and ``.xml``), then in the user's cache, then downloaded. Data
-    sets without a known checksum, from birds on, are only read from the folder.
+    names (as ``<name>/<name>.arff`` and ``.xml``), then in the user's cache, then downloaded; those
+    from birds on by Git, which must be installed.
 
     Parameters
     ----------
@@ -96,51 +97,69 @@ def load_mulan(name: str) -> MultilabelDataset:
 
 
 def mulan_files(name: str) -> tuple[Path, Path]:
-    """Return the ARFF and XML files of a data set, fetched if they are not here yet."""
+    """Return the ARFF and XML files of a data set, downloaded if they are not here yet."""
     name = _known_name(name)
-    folder = os.environ.get(FOLDER_VARIABLE)
-    here = Path(folder or f"${FOLDER_VARIABLE}") / name
-    arff, xml = here / f"{name}.arff", here / f"{name}.xml"
-    if folder and arff.is_file() and xml.is_file():
-        return arff, xml
-    if not MULAN[name].arff_sha256:
-        raise DataUnavailableError(
-            f"{name} is expected as {arff} (training and test rows together) and {xml}, in MULAN's "
-            f"form; {FOLDER_VARIABLE} is the environment variable that names the folder. It is not "
-            "downloaded, because no checksum of its files is known; MULAN's repository has it in "
-            f"{SOURCE}{MULAN[name].folder or name}/."
-        )
-    pooch = import_extra("pooch", 'Fetching data needs pooch: pip install "credalchain[data]"')
-    return fetch(name, SOURCE, Path(pooch.os_cache("credalchain")))
-
-
-def fetch(name: str, source: str, cache: Path) -> tuple[Path, Path]:
-    """Return the two files of a data set from the cache, or from ``source`` into it, checked."""
-    import pooch
-
-    pooch.get_logger().setLevel("WARNING")  # it would write on stderr, which is ours
-    about = MULAN[name]
-    remote = about.folder or name
-    registry = {
-        f"{remote}/{remote}.arff": f"sha256:{about.arff_sha256}",
-        f"{remote}/{remote}.xml": f"sha256:{about.xml_sha256}",
-    }
-    shelf = pooch.create(cache / "mulan", source, registry=registry, retry_if_failed=_RETRIES)
-    downloader = pooch.HTTPDownloader(timeout=30)
+    if here := local_files(name):
+        return here
     try:
-        arff, xml = (Path(shelf.fetch(file, downloader=downloader)) for file in registry)
-    except ValueError as error:  # pooch: the checksum does not fit; it keeps nothing
+        return fetch(name, _cache())
+    except (OSError, ValueError) as error:
         raise DataUnavailableError(
-            f"{name}: the file downloaded from {source} has the wrong checksum ({error})"
+            f"{name} could not be downloaded: {error}. To go on without a network, put its files, "
+            f"of {REPOSITORY}/tree/{COMMIT}/{FOLDER}/{MULAN[name].folder or name}, into a folder "
+            f"as {name}/{name}.arff (training and test rows together) and {name}/{name}.xml, and "
+            f"set the environment variable {FOLDER_VARIABLE} to that folder."
         ) from None
-    except OSError as error:
-        raise DataUnavailableError(
-            f"{name} could not be downloaded ({error}). To go on without a network, put "
-            f"{source}{remote}/{remote}.arff and {remote}.xml into a folder as {name}/{name}.arff "
-            f"and {name}/{name}.xml, and set the environment variable {FOLDER_VARIABLE} to that "
-            "folder."
-        ) from None
-    return arff, xml
+
+
+def local_files(name: str) -> tuple[Path, Path] | None:
+    """Return the ARFF and XML files of a data set, if they are on this machine."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    kinds = "arff", "xml"
+    places = [tuple(Path(folder, name, f"{name}.{kind}") for kind in kinds)] if folder else []
+    places.append(_cached_files(name, _cache(), COMMIT))
+    return next(((arff, xml) for arff, xml in places if arff.is_file() and xml.is_file()), None)
+
+
+def _cache() -> Path:
+    pooch = import_extra("pooch", 'Fetching data needs pooch: pip install "credalchain[data]"')
+    return Path(pooch.os_cache("credalchain"), "mulan")
+
+
+def _cached_files(name: str, cache: Path, commit: str) -> tuple[Path, Path]:
+    about = MULAN[name]
+    if about.arff_sha256:
+        remote = about.folder or name
+        return cache / remote / f"{remote}.arff", cache / remote / f"{remote}.xml"
+    return cache / commit / f"{name}.arff", cache / commit / f"{name}.xml"
+
+
+def fetch(
+    name: str, cache: Path, source: str = SOURCE, repository: str = REPOSITORY, commit: str = COMMIT
+) -> tuple[Path, Path]:
+    """Download the ARFF and XML files of a data set into the cache, and return them.
+
+    Raises
+    ------
+    OSError
+        If there is no network, or no such file.
+    ValueError
+        If a file is not what it should be.
+    """
+    about = MULAN[name]
+    arff, xml = files = _cached_files(name, cache, commit)
+    if about.arff_sha256:
+        for file, digest in zip(files, (about.arff_sha256, about.xml_sha256), strict=True):
+            download(source, file.relative_to(cache).as_posix(), digest, cache)
+        return files
+    remote = about.folder or name
+    train_and_test = [f"{name}-train.arff", f"{name}-test.arff"]
+    choices = {
+        arff: [[f"{name}-sparse.arff"], [f"{name}.arff"], train_and_test],
+        xml: [[f"{name}.xml"], [f"{remote}.xml"]],
+    }
+    fetch_by_git(repository, commit, f"{FOLDER}/{remote}", choices)
+    return files
 
 
 def _known_name(name: str) -> str:
