@@ -4,20 +4,12 @@ Where labels are missing in training, rivals fit a base to each label by itself;
 then a plain classifier.
 """
 
-from pathlib import Path
-
-import joblib
 import numpy as np
 import pandas as pd
-import pooch
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
-
-# In the folder of the user: a folder that others can write to could hold their pickles.
-_memory = joblib.Memory(Path(pooch.os_cache("credalchain")) / "studies", verbose=0)
 
 
 class Numbers(TransformerMixin, BaseEstimator):
@@ -67,41 +59,6 @@ class _Base(ClassifierMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-class Shared(_Base):
-    """Fit a base once for all rules of a study over it: what it predicts is kept on disk."""
-
-    def __init__(self, base):
-        self.base = base
-
-    random_state = 0  # that of the base counts
-
-    def _fit(self, X, Y):
-        self.rows_ = X, Y[:, 0] if self.is_vector_ else Y
-        self.model_ = None
-
-    def _proba(self, X):
-        return _shared_proba(self.base, *self.rows_, X, self._fitted)
-
-    def _fitted(self):
-        if self.model_ is None:
-            self.model_ = clone(self.base).fit(*self.rows_)
-        return self.model_
-
-    def __sklearn_tags__(self):
-        """Return those of the base."""
-        return get_tags(self.base)
-
-
-@_memory.cache(ignore=["fitted"])
-def _shared_proba(base, X, Y, X_new, fitted):
-    """Return P(Y_j = 1) of new rows, (n, m)."""
-    p = fitted().predict_proba(X_new)
-    if isinstance(p, list):  # of each label
-        return np.stack([q[:, -1] for q in p], axis=1)
-    p = np.asarray(p, dtype=np.float64)
-    return p[:, -1:] if Y.ndim == 1 and p.ndim == 2 else p.reshape(len(p), -1)
 
 
 class EnsembleOfChains(_Base):

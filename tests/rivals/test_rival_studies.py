@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
 
 from credalchain.datasets.registry import DATASETS
 from credalchain.rivals import PartialAbstention, RejectOption
@@ -68,24 +67,6 @@ def test_the_method_in_the_documentation_is_the_one_that_runs():
     assert set(lines) <= set((STUDIES / "mine.py").read_text().splitlines())
     (table,) = re.findall(r"```toml\n(.*?)```", text, re.S)
     assert table in (STUDIES / "rivals-quick.toml").read_text()
-
-
-def test_a_shared_base_gives_what_it_gives_by_itself(folder, monkeypatch):
-    monkeypatch.syspath_prepend(folder)
-    import bases
-
-    monkeypatch.setattr(bases, "_shared_proba", bases._shared_proba.func)  # nothing is kept
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
-    Y = (X[:, [0, 0, 1]] + rng.normal(size=(200, 3)) > 0).astype(int)
-    missing = np.where(rng.uniform(size=Y.shape) < 0.4, np.nan, Y)
-    for base in (RandomForestClassifier(20, random_state=0), bases.MLkNN(random_state=0)):
-        for labels in (Y, missing):
-            own, shared = (
-                RejectOption(one).fit(X[:150], labels[:150]).label_proba(X[150:])
-                for one in (base, bases.Shared(base))
-            )
-            np.testing.assert_array_equal(own, shared)
 
 
 @pytest.mark.parametrize("name", ["EnsembleOfChains", "LabelPowerset", "RandomLabelsets", "MLkNN"])
