@@ -282,7 +282,7 @@ def server(monkeypatch, tmp_path):
 def fetch(server, cache):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pooch.core.time.sleep", lambda seconds: None)
-        return registry.fetch("toy", cache, server.address)
+        return registry.fetch("toy", cache, server.address, "no repository", "0" * 40)
 
 
 def kept(cache):
@@ -346,7 +346,8 @@ def test_an_offline_machine_gets_a_way_out(monkeypatch, server, tmp_path):
     server.close()
     monkeypatch.setattr(downloads, "_RETRIES", 0)
     monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path)
-    monkeypatch.setattr(registry.fetch, "__defaults__", (server.address, server.address, "0" * 40))
+    monkeypatch.setattr(registry, "SOURCE", server.address)
+    monkeypatch.setattr(registry, "REPOSITORY", server.address)
     monkeypatch.delenv("CREDALCHAIN_DATA", raising=False)
     for name in ("toy", "birds"):  # by its checksum, and by Git
         with pytest.raises(DataUnavailableError, match=rf"without a network, put.*{name}/{name}"):
@@ -417,22 +418,22 @@ def repository(tmp_path_factory):
 @pytest.mark.parametrize("name", ["foodtruck", "tmc2007-500", "Corel5k", "birds"])
 def test_files_without_a_checksum_come_from_the_commit(repository, tmp_path, name):
     _, address, commit = repository
-    arff, xml = registry.fetch(name, tmp_path, repository=address, commit=commit)
+    arff, xml = registry.fetch(name, tmp_path, "", address, commit)
     assert xml.read_text() == XML
     rows = DENSE.rstrip().partition("@data")[2]
     expected = {"Corel5k": SPARSE_FILE, "birds": f"{DENSE.rstrip()}{rows}"}.get(name, DENSE)
     assert arff.read_text().split() == expected.split()
     assert kept(tmp_path) == [f"{name}.arff", f"{name}.xml"]
-    again = registry.fetch(name, tmp_path, repository="git://127.0.0.1:1/none", commit=commit)
+    again = registry.fetch(name, tmp_path, "", "git://127.0.0.1:1/none", commit)
     assert again == (arff, xml)  # from the cache
 
 
 def test_a_missing_file_is_named(repository, tmp_path):
     _, address, commit = repository
     with pytest.raises(OSError, match="no delicious-sparse.arff or .*only delicious-train.arff"):
-        registry.fetch("delicious", tmp_path, repository=address, commit=commit)
+        registry.fetch("delicious", tmp_path, "", address, commit)
     with pytest.raises(OSError, match="git ls-tree"):
-        registry.fetch("genbase", tmp_path, repository=address, commit=commit)
+        registry.fetch("genbase", tmp_path, "", address, commit)
     assert kept(tmp_path) == []
 
 
@@ -447,14 +448,14 @@ def test_a_changed_file_of_the_commit_is_not_taken(repository, tmp_path, monkeyp
     blob.chmod(0o644)
     blob.write_bytes(zlib.compress(b"blob %d\0" % len(content) + content))
     with pytest.raises(OSError, match="git cat-file"):
-        registry.fetch("birds", tmp_path, repository=changed.as_uri(), commit=commit)
+        registry.fetch("birds", tmp_path, "", changed.as_uri(), commit)
     assert not (tmp_path / commit / "birds.xml").exists()
 
 
 def test_without_git_it_is_said(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(OSError, match="Git is not installed"):
-        registry.fetch("birds", tmp_path)
+        registry.fetch("birds", tmp_path, "", "git://127.0.0.1:1/none", "0" * 40)
 
 
 def test_labels_first_in_an_arff_file_from_the_shell(tmp_path):

@@ -34,6 +34,7 @@ from credalchain.studies.tasks import (
     order_of,
     seed_of,
 )
+from credalchain.studies.trials import run_task
 from shell import credalchain, credalchain_process
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -1032,10 +1033,15 @@ def test_a_data_set_that_cannot_be_had_stops_only_its_own_tasks(tmp_path, monkey
     monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path / "nowhere"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("credalchain.datasets.registry.SOURCE", "http://127.0.0.1:9/")
-    monkeypatch.setattr("credalchain.datasets.registry._RETRIES", 0)
+    monkeypatch.setattr("credalchain.datasets.downloads._RETRIES", 0)
     study = replace(load_study(small(tmp_path)), data=("flags", "embedded:yeast"))
+    reads = []
+    monkeypatch.setattr(
+        "credalchain.studies.running.run_task", lambda task: reads.append(task) or run_task(task)
+    )
     store, failed = run(study, tmp_path / "r")
     assert failed == 1
+    assert [task.dataset for task in reads] == ["embedded:yeast"]
     assert "could not be downloaded" in store.errors(study)[0]["error"]
     files = write_report(study, store, tmp_path / "report")
     assert "1 task of this study without a result" in files[-1].read_text()

@@ -102,7 +102,7 @@ def mulan_files(name: str) -> tuple[Path, Path]:
     if here := local_files(name):
         return here
     try:
-        return fetch(name, _cache())
+        return fetch(name, _cache(), SOURCE, REPOSITORY, COMMIT)
     except (OSError, ValueError) as error:
         raise DataUnavailableError(
             f"{name} could not be downloaded: {error}. To go on without a network, put its files, "
@@ -134,9 +134,7 @@ def _cached_files(name: str, cache: Path, commit: str) -> tuple[Path, Path]:
     return cache / commit / f"{name}.arff", cache / commit / f"{name}.xml"
 
 
-def fetch(
-    name: str, cache: Path, source: str = SOURCE, repository: str = REPOSITORY, commit: str = COMMIT
-) -> tuple[Path, Path]:
+def fetch(name: str, cache: Path, source: str, repository: str, commit: str) -> tuple[Path, Path]:
     """Download the ARFF and XML files of a data set into the cache, and return them.
 
     Raises

@@ -251,6 +251,32 @@ def at_completeness(
     return _mean_and_spread(folds, CURVES, over, list(shares))
 
 
+def mean_curves(results: pd.DataFrame, measures: Sequence[str], *, over: str) -> pd.DataFrame:
+    """Return the mean curve of each method over all data sets, as a summary of one data set.
+
+    Its points are shares of labels answered. There is none where a curve does not reach the share,
+    on any of the data sets.
+    """
+    shares = np.linspace(0.05, 1, 20).round(2).tolist()
+
+    def points(curve: pd.DataFrame) -> pd.DataFrame:
+        tables = _along(curve, measures, shares, WIDEST_GAP)
+        columns = [table.stack().rename(name) for name, table in zip(measures, tables, strict=True)]
+        return pd.concat(columns, axis=1).rename_axis(["repetition", "fold", "completeness"])
+
+    folds = _each_curve(results, points).dropna()
+    keys = ["method", "strategy", "missing", "completeness"]
+    by_dataset = folds.groupby(["dataset", *keys, *_UNITS[over]], sort=False)[list(measures)].mean()
+    counts = folds.groupby(keys, sort=False)["dataset"].nunique()
+    by_unit = by_dataset.groupby([*keys, *_UNITS[over]], sort=False).mean()
+    by_key = by_unit.groupby(keys, sort=False)
+    curves = by_key.mean().join(by_key.std().add_suffix("_spread"))
+    n = int(results["dataset"].nunique())
+    whole: Any = curves[counts.reindex(curves.index) == n].reset_index()
+    named: pd.DataFrame = whole.assign(dataset=f"mean of {plural(n, 'data set')}")
+    return named
+
+
 AREA_MEASURES = ("set_accuracy", "selective_error", "recall_micro")
 AREA_SHARES = (0.5, 1.0)  # of labels answered, between which the area under a curve is taken
 
@@ -362,7 +388,9 @@ class ShareFindings:
     friedman : float
         P-value for all methods being equal; NaN with fewer than three methods or data sets.
     comparisons : tuple of Comparison
-        All pairs, or all pairs in every data set.
+        All pairs, or all pairs in every data set; with a reference, its pairs only.
+    reference : str
+        The method that others are tested against; empty: all are tested against each other.
     """
 
     level: float
@@ -373,6 +401,7 @@ class ShareFindings:
     left_out: dict[str, int]
     friedman: float
     comparisons: tuple[Comparison, ...]
+    reference: str = ""
 
     @property
     def best(self) -> Standing:
@@ -386,15 +415,15 @@ class ShareFindings:
         return tuple(s.curve for s in self.standings[1:] if (s.rank, s.accuracy) == same)
 
     def verdict(self, other: str) -> tuple[int, int, int]:
-        """Return how many tests there are of the best method against another one.
+        """Return how many tests there are of the reference, or the best, against another method.
 
         And how many of them show that it is better, and that it is worse: of one test over data
         sets, or of one in each data set.
         """
-        best = self.best.curve
-        pairs = [c for c in self.comparisons if {c.first, c.second} == {best, other}]
+        own = self.reference or self.best.curve
+        pairs = [c for c in self.comparisons if {c.first, c.second} == {own, other}]
         tested = [pair for pair in pairs if not np.isnan(pair.p)]
-        better, worse = (sum(pair.shows(curve) for pair in tested) for curve in (best, other))
+        better, worse = (sum(pair.shows(curve) for pair in tested) for curve in (own, other))
         return len(tested), better, worse
 
 
@@ -449,6 +478,8 @@ class Findings:
         Of the results.
     rivalries : tuple of Rivalry
         The reference of the study, or the best method, against its rivals, by level.
+    has_reference : bool
+        True if the study names a reference, and it has results.
     """
 
     curves: tuple[str, ...]
@@ -459,6 +490,7 @@ class Findings:
     n_folds: int
     n_repetitions: int
     rivalries: tuple[Rivalry, ...] = ()
+    has_reference: bool = False
 
     @property
     def levels(self) -> list[float]:
@@ -529,6 +561,7 @@ def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
         spread_over=over,
         n_folds=int(results["fold"].nunique()),
         n_repetitions=n_repetitions,
+        has_reference=study.reference in set(results["method"]),
     )
     if not is_comparable:
         return findings
@@ -542,7 +575,7 @@ def _with_curves(frame: pd.DataFrame) -> pd.DataFrame:
 def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFindings]:
     folds = folds_at_completeness(_paired(results), COMPARED_COMPLETENESS, widest_gap=WIDEST_GAP)
     for level, share, table in _tables(results, folds, COMPARED_COMPLETENESS):
-        yield _share(level, share, table, over, study.folds)
+        yield _share(study, level, share, table, over, _reference_curve(study, results))
 
 
 def compare_areas(
@@ -558,7 +591,13 @@ def compare_areas(
         sign = 1 if MEASURES[measure].greater_is_better else -1
         signed = paired.assign(**{measure: sign * paired[measure]})
         for level, _, table in _tables(folds, signed, [measure]):
-            yield measure, _share(level, np.nan, table, over, study.folds)
+            yield measure, _share(study, level, np.nan, table, over, _reference_curve(study, folds))
+
+
+def _reference_curve(study: Study, results: pd.DataFrame) -> str:
+    """Return the curve of the reference of a study; empty if it has none, or several."""
+    curves = results.loc[results["method"] == study.reference, "curve"].unique().tolist()
+    return str(curves[0]) if len(curves) == 1 else ""
 
 
 def area_measures(study: Study) -> list[str]:
@@ -599,6 +638,7 @@ def in_order(findings: "Findings", level: float) -> list[str]:
     return sorted(findings.curves, key=lambda curve: (-counts[curve], means[curve]))
 
 
+_MAX_IN_WORDS = 5  # methods, and remarks on methods, in a sentence
 RIVAL_SHARES = (0.9, 0.8, 0.7, 0.6, 0.5)  # of labels answered, where rivals are compared
 MARGIN = 0.01  # of set-accuracy, by which a method that is behind still counts as equal
 
@@ -646,7 +686,7 @@ def _best_elsewhere(table: pd.DataFrame, over: str) -> "pd.Series[float]":
 
 
 def _share(
-    level: float, share: float, table: pd.DataFrame, over: str, n_folds: int
+    study: Study, level: float, share: float, table: pd.DataFrame, over: str, reference: str
 ) -> ShareFindings:
     """Return shares; ``table`` has a row per fold of every data set, and a column per curve."""
     means = table.groupby(level="dataset", sort=False).mean()
@@ -654,6 +694,7 @@ def _share(
     curves = _compared(means, reached)
     common = means[curves].dropna()
     table = table.loc[common.index, curves]
+    reference = reference if reference in curves else ""
     return ShareFindings(
         level=level,
         share=share,
@@ -666,7 +707,8 @@ def _share(
         },
         left_out={curve: n for curve, n in reached.items() if curve not in curves},
         friedman=friedman_test(common.to_numpy()),
-        comparisons=tuple(_comparisons(table, common, n_folds)),
+        comparisons=tuple(_comparisons(table, common, study.folds, reference)),
+        reference=reference,
     )
 
 
@@ -695,9 +737,16 @@ def _standings(table: pd.DataFrame, means: pd.DataFrame, over: str) -> list[Stan
     return sorted(standings, key=lambda standing: (standing.rank, -standing.accuracy))
 
 
-def _comparisons(table: pd.DataFrame, means: pd.DataFrame, n_folds: int) -> list[Comparison]:
-    """Test over data sets where that could show a difference, else over the folds of each."""
+def _comparisons(
+    table: pd.DataFrame, means: pd.DataFrame, n_folds: int, reference: str
+) -> list[Comparison]:
+    """Test over data sets where that could show a difference, else over the folds of each.
+
+    With a reference, only its pairs: fewer tests find more.
+    """
     pairs = list(combinations(means.columns, 2))
+    if reference:
+        pairs = [(reference, curve) for curve in means.columns if curve != reference]
     over_datasets = len(means) >= datasets_needed(len(pairs))
     by_dataset: Any = table.groupby(level="dataset", sort=False)
     tests: list[tuple[str, str, str | None, int, float, float]] = []
@@ -811,11 +860,12 @@ def in_words(findings: Findings, damage: str = "") -> list[str]:
     ``damage`` describes the corruption of training labels, such as "removed"; empty if there is
     none.
     """
-    lines = leads(findings, damage)
+    lines, rivals = leads(findings, damage), rival_lines(findings, damage)
     if findings.shares and len(findings.curves) > 1:
         least = findings.at_level(findings.levels[0])
         lines[1:1] = [_share_line(findings, at, damage) for at in least]
-    return lines + rival_lines(findings, damage) + remarks(findings)
+    parts = (rivals, lines) if findings.has_reference else (lines, rivals)
+    return [*parts[0], *parts[1], *remarks(findings)]
 
 
 def leads(findings: Findings, damage: str = "") -> list[str]:
@@ -849,11 +899,17 @@ def _lead(findings: Findings, shares: list[ShareFindings]) -> str:
             missing[quoted(curve) + on].append(at.share)
     parts = [f"{curves} at {_numbers(won)}" for curves, won in winners.items()]
     words = f"Best where the same share of labels is answered: {'; '.join(parts)}"
-    verdicts = [at.verdict(other.curve) for at in shares for other in at.standings[1:]]
-    n_tests, n_better = (sum(verdict[i] for verdict in verdicts) for i in (0, 1))
+    verdicts = [at.verdict(other.curve) for at in shares for other in at.standings]
+    n_tests, n_better, n_worse = (sum(verdict[i] for verdict in verdicts) for i in range(3))
+    reference = next((at.reference for at in shares if at.reference), "")
     shown = f". {n_better} of {plural(n_tests, 'test')} show that the best is better."
+    if reference:
+        shown = f". {n_better} of {plural(n_tests, 'test')} show that {quoted(reference)} is better"
+        shown += f", and {n_worse} that it is worse."
     words += shown if n_tests else " (not tested)."
     parts = [f"{curve} at {_numbers(where)}" for curve, where in missing.items()]
+    if len(parts) > _MAX_IN_WORDS:
+        return f"{words} {len(parts)} methods are not measured everywhere (findings.csv)."
     return f"{words} Not measured: {'; '.join(parts)}." if parts else words
 
 
@@ -863,9 +919,12 @@ def _share_line(findings: Findings, at: ShareFindings, damage: str) -> str:
     on = f"{len(at.datasets)} of {plural(len(findings.datasets), 'data set')}"
     methods = [
         f"{quoted(standing.curve)} {accuracy(standing)} % ({', '.join(notes(at, standing))})"
-        for standing in at.standings
+        for place, standing in enumerate(at.standings)
+        if place < _MAX_IN_WORDS or standing.curve == at.reference
     ]
-    return f"{percent(at.share)} answered{level}, {on}: {', '.join(methods)}."
+    n_more = len(at.standings) - len(methods)
+    more = f", and {n_more} more (findings.csv)" if n_more else ""
+    return f"{percent(at.share)} answered{level}, {on}: {', '.join(methods)}{more}."
 
 
 def notes(at: ShareFindings, standing: Standing) -> list[str]:
@@ -874,6 +933,8 @@ def notes(at: ShareFindings, standing: Standing) -> list[str]:
     if standing.curve in (at.best.curve, *at.tied_with_best):
         is_alone = len(at.standings) == 1
         return [*rank, "alone" if is_alone else "best, tied" if at.tied_with_best else "best"]
+    if standing.curve == at.reference:
+        return [*rank, "reference"]
     n, n_better, n_worse = at.verdict(standing.curve)
     found = [("worse", n_better), ("better", n_worse)]
     words = [word + f" on {k} of {n}" * (n > 1) for word, k in found if k]
@@ -882,17 +943,18 @@ def notes(at: ShareFindings, standing: Standing) -> list[str]:
 
 def rival_lines(findings: Findings, damage: str = "") -> list[str]:
     """Return how the reference of a study compares with its best rivals: a line a level."""
-    lines = []
+    lines: list[str] = []
     for at in findings.rivalries:
         cells = at.cells
         if len(cells):
             level = f"{percent(at.level)} of the training labels {damage}: " if damage else ""
             n_equal = int((cells > -MARGIN).sum())
+            about = f" (data sets and shares from {_numbers(RIVAL_SHARES[:1])} to "
+            about += f"{_numbers(RIVAL_SHARES[-1:])} answered)"
             lines.append(
-                f"{level}“{at.curve}” is ahead of the best rival, or less than "
+                f"{level}{quoted(at.curve)} is ahead of the best rival, or less than "
                 f"{100 * MARGIN:g} point behind, in {n_equal} of "
-                f"{plural(len(cells), 'cell')} (data sets and shares from "
-                f"{_numbers(RIVAL_SHARES[:1])} to {_numbers(RIVAL_SHARES[-1:])} answered): "
+                f"{plural(len(cells), 'cell')}{'' if lines else about}: "
                 f"{100 * cells.mean():+.1f} points on average, {100 * cells.min():+.1f} at worst."
             )
     if lines:

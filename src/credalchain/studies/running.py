@@ -89,7 +89,12 @@ def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
         lambda source: dataset_facts(frequent_labels(load_dataset(source), study.max_labels)),
         study.data,
     )
-    fact_of = {source: fact for source, fact, _ in loaded if fact is not None}
+    fact_of, reasons = {}, {}
+    for source, fact, error in loaded:
+        if fact is None:
+            reasons[source] = error
+        else:
+            fact_of[source] = fact
     facts = [fact_of[source] for source in study.data if source in fact_of]
     for fact in facts:
         if fact["rows"] < study.folds:
@@ -99,6 +104,11 @@ def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
     store.open(study)
     store.save_facts(facts)
     failed = 0
+    for task in tasks:
+        if task.data in reasons:  # reading the data once more would fail once more
+            failed += 1
+            store.save_error(task, reasons[task.data])
+    tasks = [task for task in tasks if task.data not in reasons]
     with contextlib.closing(each(run_task, tasks)) as done:
         for task, records, error in track(done, "tasks", len(tasks)):
             if records is None:
