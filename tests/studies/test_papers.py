@@ -17,7 +17,10 @@ from credalchain.studies.findings import (
     compare_methods,
     folds_at_completeness,
     in_order,
+    in_words,
+    mean_curves,
     rival_lines,
+    seconds_of_fold,
 )
 from credalchain.studies.latex import booktabs, latex_text, pgfplots
 from credalchain.studies.study_file import Method
@@ -159,8 +162,8 @@ def test_a_report_has_figures_as_wide_as_a_column(report):
     figures = {name for name in files if name.endswith((".pdf", ".pgf"))}
     assert figures == {
         f"latex/{what}-{dataset}-{level}-removed.{kind}"
-        for what in ("trade_off", "positives_found")
-        for dataset in ("x", "y_1")
+        for what in ("trade_off", "selective_errors", "positives_found")
+        for dataset in ("x", "y_1", "mean-of-2-data-sets")
         for level in (0, 50)
         for kind in ("pdf", "pgf")
     }
@@ -297,8 +300,72 @@ def test_a_method_is_compared_with_the_rival_that_is_best_elsewhere(repeats, tmp
     assert shown["80 % answered"][0] == f"{of_x.mean():.1f} ± {of_x.std():.1f} {n}"
     n_equal = (at.cells > -0.01).sum()
     words = f"in {n_equal} of 10 cells"
-    assert words in findings_in_words(study, store)[-2]
+    assert words in findings_in_words(study, store)[0]
     assert words in files["report.html"].read_text()
+
+
+def test_others_are_tested_against_the_reference_only(tmp_path):
+    methods = [Method(name, kind="estimator", class_path=name) for name in "abc"]
+    study = replace(a_study(["x", "y"], methods), reference="b")
+    skill = {"a": 0.1, "b": 0.0, "c": -0.1}
+    store = results_of(study, tmp_path / "r", lambda m, d: skill[m])
+    findings = compare_methods(study, store.results(study))
+    every = compare_methods(replace(study, reference=""), store.results(study))
+    for at, all_pairs in zip(findings.shares, every.shares, strict=True):
+        assert {(test.first, test.second) for test in at.comparisons} == {("b", "a"), ("b", "c")}
+        assert [s.curve for s in at.standings] == ["a", "b", "c"]
+        assert (at.verdict("a"), at.verdict("c")) == ((2, 0, 2), (2, 2, 0))
+        pairs = {frozenset((c.first, c.second, c.dataset)): c for c in all_pairs.comparisons}
+        for test in at.comparisons:
+            same = pairs[frozenset((test.first, test.second, test.dataset))]
+            assert test.p == pytest.approx(same.p)
+            assert test.corrected <= same.corrected
+    words = " ".join(in_words(findings))
+    assert "10 of 20 tests show that “b” is better, and 10 that it is worse." in words
+    assert re.search(r"“b” [\d.]+ ± [\d.]+ % \(rank 2.00, reference\)", words)
+
+
+def test_differences_to_the_best_rival_are_on_the_first_screen(tmp_path):
+    methods = [Method(name, kind="estimator", class_path=name) for name in "ab"]
+    study = replace(a_study(["x", "y"], methods, levels=(0.0, 0.5)), reference="a")
+    skill = {("a", "x"): 0.1, ("b", "x"): 0.0, ("a", "y"): 0.0, ("b", "y"): 0.02}
+    store = results_of(study, tmp_path / "r", lambda m, d: skill[m, d], noise=0.0)
+    files = {file.name: file for file in write_report(study, store, tmp_path / "report")}
+    text = files["report.html"].read_text()
+    table = text[text.index('<table class="differences">') : text.index("Rows without a wrong")]
+    for name, cell in (("x", 'ahead strong">+10.0'), ("y", 'behind">-2.0')):
+        (row,) = re.findall(rf'<tr><th scope="row">{name}</th>(.*?)</tr>', table)
+        assert row == f'<td class="number {cell}</td>' * 10
+    assert table.count("+4.0") == 10
+    assert text.index('class="lead"') < text.index('<table class="differences">')
+
+
+def test_times_are_those_of_folds(tmp_path):
+    study = a_study(["x", "y"], ["a", "b"])
+    results = results_of(study, tmp_path / "r", lambda m, d: 0.0).results(study)
+    results["fit_seconds"] = np.where(results["dataset"] == "x", 1.0, 3.0) + results["repetition"]
+    results["predict_seconds"] = np.where(results["method"] == "a", 0.0, 0.5)
+    assert seconds_of_fold(results) == pytest.approx({(0.0, "a"): 2.5, (0.0, "b"): 3.0})
+
+
+@pytest.mark.parametrize("over", ["repetitions", "folds"])
+def test_mean_curves_are_means_over_data_sets(over, tmp_path):
+    study = a_study(["x", "y"], ["a", "b"])
+    skill = {("a", "x"): 0.1, ("b", "x"): 0.0, ("a", "y"): 0.3, ("b", "y"): 0.2}
+    store = results_of(study, tmp_path / "r", lambda m, d: skill[m, d], noise=0.05)
+    results = store.results(study)
+    is_short = (results["dataset"] == "x") & (results["method"] == "b")
+    is_short &= results["completeness"] < 0.65
+    means = mean_curves(results[~is_short], ["set_accuracy"], over=over)
+    assert set(means["dataset"]) == {"mean of 2 data sets"}
+    reached = means.groupby("method")["completeness"].min()
+    assert reached.to_dict() == pytest.approx({"a": 0.05, "b": 0.7}, abs=0.051)
+    folds = folds_at_completeness(results, [0.8]).query("method == 'a'")
+    unit = ["repetition"] if over == "repetitions" else ["repetition", "fold"]
+    of_units = folds.groupby([*unit, "dataset"])[0.8].mean().groupby(unit).mean()
+    (row,) = means.query("method == 'a' and completeness == 0.8").to_dict("records")
+    assert row["set_accuracy"] == pytest.approx(of_units.mean())
+    assert row["set_accuracy_spread"] == pytest.approx(of_units.std())
 
 
 def test_without_a_reference_the_best_method_is_compared_with_all_others(tmp_path):

@@ -101,8 +101,8 @@ def test_findings_come_first(plain):
     head, *rows = page.tables[0]
     assert head[1:3] == ["100 % answered3 of 3 data sets", "95 % answered3 of 3 data sets"]
     assert rows[0][0] == "a"
-    assert re.fullmatch(r"40\.\d ± 0\.\drank 1\.00best", rows[0][1])
-    assert re.fullmatch(r"[23]\d\.\d ± 0\.\drank \d\.\d\dworse on 3 of 3", rows[1][1])
+    assert re.fullmatch(r"40\.\d ± 0\.\drank 1\.00, best", rows[0][1])
+    assert re.fullmatch(r"[23]\d\.\d ± 0\.\drank \d\.\d\d, worse on 3 of 3", rows[1][1])
 
 
 def test_tables_are_whole_without_a_script_and_the_same_as_the_files(plain):

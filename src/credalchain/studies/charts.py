@@ -98,7 +98,7 @@ class Plot(NamedTuple):
 
     def chart(self) -> Chart:
         """Return the curves for the page."""
-        figure, ax = _axes((4.2, 3.1), (0.13, 0.15, 0.85, 0.82))
+        figure, ax = _axes((4.2, 3.1), (0.15, 0.15, 0.83, 0.82))
         self.draw(ax, 4)
         return _drawn(figure)
 
@@ -138,7 +138,13 @@ def trade_off_plot(part: pd.DataFrame, curves: Sequence[tuple[str, str]]) -> Plo
     return Plot("completeness (%)", "set-accuracy (%)", lines)
 
 
-def positives_plot(part: pd.DataFrame, curves: Sequence[tuple[str, str]], n_labels: int) -> Plot:
+def errors_plot(part: pd.DataFrame, curves: Sequence[tuple[str, str]]) -> Plot:
+    """Return the share of wrong answers against completeness."""
+    lines = _lines(part, curves, "selective_error", lambda answered: 100 * answered)
+    return Plot("completeness (%)", "wrong answers (%)", lines)
+
+
+def positives_plot(part: pd.DataFrame, curves: Sequence[tuple[str, str]], n_labels: float) -> Plot:
     """Return the share of the true labels answered yes, against labels left open in a row."""
     lines = _lines(part, curves, "recall_micro", lambda answered: n_labels * (1 - answered))
     return Plot("open labels per row", "true labels answered yes (%)", lines)

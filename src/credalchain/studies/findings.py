@@ -254,27 +254,27 @@ def at_completeness(
 def mean_curves(results: pd.DataFrame, measures: Sequence[str], *, over: str) -> pd.DataFrame:
     """Return the mean curve of each method over all data sets, as a summary of one data set.
 
-    Its points are shares of labels answered. There is none where a curve does not reach the share,
-    on any of the data sets.
+    Its points are shares of labels answered, where the curve reaches them on every data set.
     """
     shares = np.linspace(0.05, 1, 20).round(2).tolist()
 
     def points(curve: pd.DataFrame) -> pd.DataFrame:
         tables = _along(curve, measures, shares, WIDEST_GAP)
-        columns = [table.stack().rename(name) for name, table in zip(measures, tables, strict=True)]
-        return pd.concat(columns, axis=1).rename_axis(["repetition", "fold", "completeness"])
+        stacked: Any = pd.concat(
+            {m: t.stack() for m, t in zip(measures, tables, strict=True)}, axis=1
+        )
+        named: pd.DataFrame = stacked.rename_axis(["repetition", "fold", "completeness"])
+        return named
 
     folds = _each_curve(results, points).dropna()
     keys = ["method", "strategy", "missing", "completeness"]
-    by_dataset = folds.groupby(["dataset", *keys, *_UNITS[over]], sort=False)[list(measures)].mean()
-    counts = folds.groupby(keys, sort=False)["dataset"].nunique()
-    by_unit = by_dataset.groupby([*keys, *_UNITS[over]], sort=False).mean()
-    by_key = by_unit.groupby(keys, sort=False)
-    curves = by_key.mean().join(by_key.std().add_suffix("_spread"))
+    units = [*keys, *_UNITS[over]]
+    of_units = folds.groupby(["dataset", *units], sort=False)[list(measures)].mean()
     n = int(results["dataset"].nunique())
-    whole: Any = curves[counts.reindex(curves.index) == n].reset_index()
-    named: pd.DataFrame = whole.assign(dataset=f"mean of {plural(n, 'data set')}")
-    return named
+    by_unit: Any = of_units.groupby(units, sort=False)
+    by_key = by_unit.mean()[by_unit.size() == n].groupby(keys, sort=False)
+    curves: pd.DataFrame = by_key.mean().join(by_key.std().add_suffix("_spread")).reset_index()
+    return curves.assign(dataset=f"mean of {plural(n, 'data set')}")
 
 
 AREA_MEASURES = ("set_accuracy", "selective_error", "recall_micro")
@@ -575,7 +575,7 @@ def _with_curves(frame: pd.DataFrame) -> pd.DataFrame:
 def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFindings]:
     folds = folds_at_completeness(_paired(results), COMPARED_COMPLETENESS, widest_gap=WIDEST_GAP)
     for level, share, table in _tables(results, folds, COMPARED_COMPLETENESS):
-        yield _share(study, level, share, table, over, _reference_curve(study, results))
+        yield _share(study, level, share, table, over, reference_curve(study, results))
 
 
 def compare_areas(
@@ -591,13 +591,27 @@ def compare_areas(
         sign = 1 if MEASURES[measure].greater_is_better else -1
         signed = paired.assign(**{measure: sign * paired[measure]})
         for level, _, table in _tables(folds, signed, [measure]):
-            yield measure, _share(study, level, np.nan, table, over, _reference_curve(study, folds))
+            yield measure, _share(study, level, np.nan, table, over, reference_curve(study, folds))
 
 
-def _reference_curve(study: Study, results: pd.DataFrame) -> str:
+def reference_curve(study: Study, results: pd.DataFrame) -> str:
     """Return the curve of the reference of a study; empty if it has none, or several."""
-    curves = results.loc[results["method"] == study.reference, "curve"].unique().tolist()
-    return str(curves[0]) if len(curves) == 1 else ""
+    own = results.loc[results["method"] == study.reference, ["method", "strategy"]]
+    curves = own.drop_duplicates().to_numpy()
+    return curve_name(*curves[0]) if len(curves) == 1 else ""
+
+
+def seconds_of_fold(results: pd.DataFrame) -> dict[tuple[float, str], float]:
+    """Return the time to fit and to predict in a fold, by level and curve: a mean over data sets.
+
+    Values of caution of a curve are predicted together.
+    """
+    frame = _with_curves(results)
+    frame = frame.assign(seconds=frame["fit_seconds"] + frame["predict_seconds"])
+    keys = ["missing", "curve", "dataset"]
+    of_folds = frame.groupby([*keys, "repetition", "fold"])["seconds"].first()
+    means: Any = of_folds.groupby(keys).mean().groupby(keys[:2]).mean()
+    return dict(means.items())
 
 
 def area_measures(study: Study) -> list[str]:
@@ -638,6 +652,7 @@ def in_order(findings: "Findings", level: float) -> list[str]:
     return sorted(findings.curves, key=lambda curve: (-counts[curve], means[curve]))
 
 
+NOT_TESTED = "not tested"
 _MAX_IN_WORDS = 5  # methods, and remarks on methods, in a sentence
 RIVAL_SHARES = (0.9, 0.8, 0.7, 0.6, 0.5)  # of labels answered, where rivals are compared
 MARGIN = 0.01  # of set-accuracy, by which a method that is behind still counts as equal
@@ -938,7 +953,7 @@ def notes(at: ShareFindings, standing: Standing) -> list[str]:
     n, n_better, n_worse = at.verdict(standing.curve)
     found = [("worse", n_better), ("better", n_worse)]
     words = [word + f" on {k} of {n}" * (n > 1) for word, k in found if k]
-    return [*rank, " and ".join(words) or ("no difference shown" if n else "not tested")]
+    return [*rank, " and ".join(words) or ("no difference shown" if n else NOT_TESTED)]
 
 
 def rival_lines(findings: Findings, damage: str = "") -> list[str]:

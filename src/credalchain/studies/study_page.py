@@ -18,6 +18,7 @@ from credalchain.studies.charts import (
     Chart,
     Plot,
     asset,
+    errors_plot,
     key_chart,
     level_chart,
     positives_plot,
@@ -30,8 +31,8 @@ from credalchain.studies.results import Store
 from credalchain.studies.study_file import Study
 from credalchain.studies.trials import TARGET
 
-_MAX_METHODS = 12  # on the first screen and in charts; all are in the tables
-_MAX_METHODS_IN_COLUMN = 7  # in the figures for a paper
+_MAX_METHODS = 12  # on the first screen; all are in the tables
+_MAX_CURVES = 7  # in charts
 _MAX_ROWS_IN_PAPER = 200  # of a table
 _TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 
@@ -165,6 +166,7 @@ class _Report:
         used = [", ".join(map(str, sorted(results[name].unique()))) for name in versions]
         packages = [name.removeprefix("version_") for name in versions]
         self.friedman: dict[tuple[str, float], str] = {}  # p-values of areas
+        self.areas: Mapping[tuple[float, str], Mapping[str, Any]] = {}  # by level and method
         self.tables = {
             "summary": self._named(self.summary),
             "datasets": pd.DataFrame(store.facts()).round(3),
@@ -172,7 +174,16 @@ class _Report:
             **dict(self._shown_tables()),
         }
         self.charts: dict[str, bytes] = {}  # files, which the sections of the page add
-        self.n_labels = {facts["dataset"]: int(facts["labels"]) for facts in store.facts()}
+        self.n_labels = {facts["dataset"]: float(facts["labels"]) for facts in store.facts()}
+        self.reference = found.reference_curve(study, results)
+        self.means, self.curves = "", self.summary  # the name of the curves over all data sets
+        if self.findings.is_comparable and len(self.findings.datasets) > 1:
+            drawn = [measure for measure in found.AREA_MEASURES if measure in study.measures]
+            means = found.mean_curves(results, drawn, over=self.findings.spread_over)
+            if len(means):
+                self.means = str(means["dataset"].iloc[0])
+                self.n_labels[self.means] = float(np.mean(list(self.n_labels.values())))
+                self.curves = pd.concat([means, self.summary], ignore_index=True)
 
     def _shown_tables(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Yield tables in percent: what was found, and all measures."""
@@ -221,6 +232,10 @@ class _Report:
                 row[f"{measure}_rank"] = round(s.rank, 2)
         if not rows:
             return
+        for key, seconds in found.seconds_of_fold(self.results).items():
+            if key in rows:
+                rows[key]["seconds"] = float(f"{seconds:.3g}")
+        self.areas = rows
         keys = pd.DataFrame(rows.keys(), columns=["missing", "method"])
         yield "areas", self._named(keys.join(pd.DataFrame(rows.values())))
         table = found.areas(folds, measures, over=over)
@@ -319,12 +334,14 @@ class _Report:
         findings = self.findings
         if self.problem:
             yield f'<p class="problem">{_text(self.problem)}</p>'
-        first, *others = [
-            *found.leads(findings, self.damage),
-            *found.rival_lines(findings, self.damage),
-            *found.remarks(findings),
-        ]
-        yield f'<p class="lead">{_text(first)}</p>'
+        leads, rivals = found.leads(findings, self.damage), found.rival_lines(findings, self.damage)
+        is_led_by_rivals = findings.has_reference and len(rivals) > 0
+        lines = [*rivals, *leads] if is_led_by_rivals else [*leads, *rivals]
+        lines += found.remarks(findings)
+        n_leads = len(rivals) if is_led_by_rivals else 1
+        yield from (f'<p class="lead">{_text(line)}</p>' for line in lines[:n_leads])
+        if is_led_by_rivals:
+            yield from self._differences()
         if findings.shares and len(findings.curves) > 1:
             level = findings.levels[0]
             yield from self._ranking(findings.at_level(level))
@@ -339,52 +356,104 @@ class _Report:
                 words += f"{percent(level)} of the training labels {self.damage}. "
             if (n_more := len(findings.curves) - _MAX_METHODS) > 0:
                 words += f"{plural(n_more, 'more method')} in the tables. "
-            yield f'<p class="quiet">{_text(words)}{self._link("findings")}</p>'
-        yield from (f"<p>{_text(line)}</p>" for line in others)
+            if self.areas:
+                low, high = map(percent, found.AREA_SHARES)
+                words += (
+                    f"Areas are mean heights of curves from {low} to {high} answered, with ranks. "
+                    "Seconds are those of a fold: to fit, and to predict at all values of caution. "
+                )
+            yield f'<p class="quiet">{_text(words)}{self._link("findings")} '
+            yield f"{self._link('areas') if self.areas else ''}</p>"
+        yield from (f"<p>{_text(line)}</p>" for line in lines[n_leads:])
+
+    def _differences(self) -> Iterator[str]:
+        """Yield a table of the differences to the best rivals: data sets, levels and shares."""
+        tables = {
+            at.level: 100 * at.differences.groupby(level="dataset", sort=False).mean()
+            for at in self.findings.rivalries
+        }
+        names = [f"{percent(level)} {self.damage}" if self.damage else "" for level in tables]
+        shares = "".join(
+            f'<th scope="col" class="number">{percent(share)}</th>' for share in found.RIVAL_SHARES
+        )
+        yield _scroll("Differences to the best rivals")
+        yield '<table class="differences"><thead>'
+        if self.damage:
+            heads = (
+                f'<th colspan="{len(found.RIVAL_SHARES)}">{_text(name)}</th>' for name in names
+            )
+            yield f"<tr><td></td>{''.join(heads)}</tr>"
+        yield f'<tr><th scope="col">labels answered</th>{shares * len(tables)}</tr></thead><tbody>'
+        for dataset in self.findings.datasets:
+            rows = (table.loc[dataset] for table in tables.values() if dataset in table.index)
+            cells = "".join(_difference_cell(value) for row in rows for value in row)
+            yield f'<tr><th scope="row">{_text(dataset)}</th>{cells}</tr>'
+        means = "".join(_difference_cell(v) for table in tables.values() for v in table.mean())
+        yield f'</tbody><tfoot><tr><th scope="row">mean</th>{means}</tr></tfoot></table></div>'
+        words = (
+            "Rows without a wrong answer where the same share of labels is answered: difference to "
+            "the best rival, in points."
+        )
+        yield f'<p class="quiet">{words} {self._link("rivals")}</p>'
 
     def _ranking(self, shares: list[found.ShareFindings]) -> Iterator[str]:
-        """Yield a table of methods and shares."""
-        n = len(self.findings.datasets)
-        order = found.in_order(self.findings, shares[0].level)
+        """Yield a table of methods and shares, with areas under curves and times."""
+        n, level = len(self.findings.datasets), shares[0].level
+        order = found.in_order(self.findings, level)
+        of_areas = [*found.area_measures(self.study), "seconds"] if self.areas else []
         heads = [
             f'<th scope="col" class="number">{percent(at.share)} answered'
             f"<br><small>{len(at.datasets)} of {plural(n, 'data set')}</small></th>"
             for at in shares
+        ]
+        heads += [
+            f'<th scope="col" class="number">{name.replace("_", " ")}'
+            f"<br><small>{'of a fold' if name == 'seconds' else 'area'}</small></th>"
+            for name in of_areas
         ]
         yield _scroll("Methods where they answer the same share of labels")
         yield '<table class="findings sortable"><thead><tr><th scope="col">method</th>'
         yield f"{''.join(heads)}</tr></thead><tbody>"
         for curve in order[:_MAX_METHODS]:
             cells = "".join(_ranking_cell(at, curve, n) for at in shares)
+            row = self.areas.get((level, curve), {})
+            cells += "".join(_area_cell(row.get(k, ""), row.get(f"{k}_rank")) for k in of_areas)
             yield f'<tr><th scope="row">{_text(curve)}</th>{cells}</tr>'
         yield "</tbody></table></div>"
 
     def _curves(self) -> Iterator[str]:
         if not self.findings.is_comparable:
             return
-        curves = self._first_curves(_MAX_METHODS)
+        curves = self._first_curves()
         keys = {found.curve_name(*curve): key_chart(i) for i, curve in enumerate(curves)}
+        items = [f"<li>{key.svg()}<span>{_text(name)}</span></li>" for name, key in keys.items()]
+        legend = f'<ul class="legend">{"".join(items)}</ul>'
         for file, about, plots in self._plots(curves):
             panels = {title: plot.chart() for title, plot in plots.items()}
             self.charts[f"{file}.svg"] = sheet(panels, keys).file(about)
             yield f"<h2>{about}</h2>"
-            if file != "trade_off":
+            if file == "trade_off":
+                yield f"<p>{_text(self._about_points())}</p>"
+            elif file == "positives_found":
                 yield (
                     "<p>Of the true labels, the share that is answered yes (recall_micro). Open "
                     "labels are the questions that a person would be asked.</p>"
                 )
-            else:
-                yield f"<p>{_text(self._about_points())}</p>"
-                items = [
-                    f"<li>{key.svg()}<span>{_text(name)}</span></li>" for name, key in keys.items()
-                ]
-                yield f'<ul class="legend">{"".join(items)}</ul>'
-            yield _panels(about, panels)
+            means = {t: panel for t, panel in panels.items() if self.means and self.means in t}
+            yield legend
+            if not means:
+                yield _panels(about, panels)
+                continue
+            yield _panels(about, means)
+            others = {title: panel for title, panel in panels.items() if title not in means}
+            yield f"<details><summary>Each data set ({plural(len(others), 'chart')})</summary>"
+            yield _panels(about, others) + "</details>"
 
-    def _first_curves(self, most: int) -> list[tuple[str, str]]:
+    def _first_curves(self) -> list[tuple[str, str]]:
         """Return the methods that come first, with strategies, in the order of the study."""
         findings, summary = self.findings, self.summary
-        first = found.in_order(findings, findings.levels[0] if findings.shares else 0.0)[:most]
+        order = found.in_order(findings, findings.levels[0] if findings.shares else 0.0)
+        first = sorted(order, key=lambda curve: curve != self.reference)[:_MAX_CURVES]
         curves = dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True))
         return [curve for curve in curves if found.curve_name(*curve) in first]
 
@@ -393,10 +462,13 @@ class _Report:
         parts = {
             f"{dataset}, {percent(level)} {self.damage}" if self.damage else str(dataset):
             (str(dataset), part)
-            for (dataset, level), part in found.groups(self.summary, ["dataset", "missing"])
+            for (dataset, level), part in found.groups(self.curves, ["dataset", "missing"])
         }  # fmt: skip
         plots = {title: trade_off_plot(part, curves) for title, (_, part) in parts.items()}
         yield "trade_off", "Set-accuracy against completeness", plots
+        if "selective_error" in self.study.measures:
+            plots = {title: errors_plot(part, curves) for title, (_, part) in parts.items()}
+            yield "selective_errors", "Wrong answers against completeness", plots
         if "recall_micro" in self.study.measures:
             plots = {
                 title: positives_plot(part, curves, self.n_labels[dataset])
@@ -408,7 +480,7 @@ class _Report:
         """Yield figures for a paper: their files and contents."""
         if not self.findings.is_comparable:
             return
-        curves = self._first_curves(_MAX_METHODS_IN_COLUMN)
+        curves = self._first_curves()
         names = [found.curve_name(*curve) for curve in curves]
         for file, _, plots in self._plots(curves):
             for title, plot in plots.items():
@@ -422,7 +494,7 @@ class _Report:
         if len(self.study.levels) < 2:
             return
         panels: dict[str, Chart] = {}
-        first = self._first_curves(_MAX_METHODS)
+        first = self._first_curves()
         for key, part in found.groups(self.summary, ["dataset", "method", "strategy"]):
             dataset, method, strategy = map(str, key)
             if (method, strategy) not in first:
@@ -451,8 +523,8 @@ class _Report:
                 "of the test rows, whose labels play no part (chosen_value in summary.csv is their "
                 "mean). "
             )
-        if len(self.findings.curves) > _MAX_METHODS:
-            about += f"Of {len(self.findings.curves)} methods the best {_MAX_METHODS} are drawn. "
+        if len(self.findings.curves) > _MAX_CURVES:
+            about += f"Of {len(self.findings.curves)} methods the best {_MAX_CURVES} are drawn. "
         return f"{about}Bands are ± {spread_words(self.findings)}. Scales differ between charts."
 
     def _tables(self) -> Iterator[str]:
@@ -550,10 +622,25 @@ def _ranking_cell(at: found.ShareFindings, curve: str, n_datasets: int) -> str:
         n = at.left_out[curve]
         note = f"reached on {n} of {n_datasets}" if n else "not reached"
         return f'<td class="number" data-v="">-<small>{note}</small></td>'
-    small = "".join(f"<small>{line}</small>" for line in found.notes(at, standing))
+    notes = [note for note in found.notes(at, standing) if note != found.NOT_TESTED]
+    small = f"<small>{', '.join(notes)}</small>"
     best = " best" * (curve in (at.best.curve, *at.tied_with_best))
     value = f'data-v="{standing.accuracy:.6f}"'  # for sorting
     return f'<td class="number{best}" {value}>{found.accuracy(standing)}{small}</td>'
+
+
+def _area_cell(value: Any, rank: float | None) -> str:
+    small = "" if rank is None else f"<small>rank {rank:.2f}</small>"
+    return f'<td class="number">{value}{small}</td>'
+
+
+def _difference_cell(points: Any) -> str:
+    """Return a difference to the best rival, coloured by its size."""
+    if np.isnan(points):
+        return '<td class="number"></td>'
+    size = "equal" if abs(points) < 1 else "ahead" if points > 0 else "behind"
+    strong = " strong" * (abs(points) >= 5)
+    return f'<td class="number {size}{strong}">{points:+.1f}</td>'
 
 
 def _table(frame: pd.DataFrame, label: str) -> str:
