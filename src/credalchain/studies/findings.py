@@ -569,7 +569,10 @@ def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
 
 
 def _with_curves(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(curve=list(map(curve_name, frame["method"], frame["strategy"])))
+    of_keys = frame.groupby(["method", "strategy"], sort=False).ngroup().to_numpy()
+    keys = frame[["method", "strategy"]].iloc[np.unique(of_keys, return_index=True)[1]]
+    names = np.array([curve_name(*key) for key in keys.to_numpy()], dtype=object)
+    return frame.assign(curve=names[of_keys])
 
 
 def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFindings]:
