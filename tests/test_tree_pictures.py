@@ -94,6 +94,15 @@ def test_on_given_axes_and_with_names(chain):
     assert set(model.label_names_) <= {text.get_text() for text in ax.texts}
 
 
+def test_a_vector_is_a_row(chain):
+    model, X = chain
+    texts = [
+        [text.get_text() for text in plot_chain_tree(model, x, "greedy").texts]
+        for x in (X[:1], X[0], X[0].tolist())
+    ]
+    assert texts[0] == texts[1] == texts[2]
+
+
 @pytest.mark.parametrize("draw_or_search", [plot_chain_tree, search_chain])
 def test_only_chains_have_a_tree(draw_or_search):
     with pytest.raises(TypeError, match=r"chain must be like .*got JointDecision\(\)"):
@@ -103,7 +112,7 @@ def test_only_chains_have_a_tree(draw_or_search):
 @pytest.mark.parametrize(
     ("n_rows", "options", "message"),
     [
-        (2, {}, "x must have one row, got 2"),
+        (2, {}, "x must be one row, got 2"),
         (1, {"method": "wide"}, "method must be one of 'branching'.*got 'wide'"),
         (1, {"max_paths": 0}, "max_paths must be a whole number"),
     ],

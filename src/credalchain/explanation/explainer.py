@@ -104,7 +104,7 @@ def explain(
     """
     check_is_fitted(classifier)
     feature_names = _feature_names_inside(classifier)
-    classifier, table = unwrap(classifier, _as_single_row(x, classifier))
+    classifier, table = unwrap(classifier, as_single_row(x, classifier))
     options: dict[str, Any] = {}
     if isinstance(classifier, PromisedClassifier):
         if s is not None or strategy is not None or reward is not None:
@@ -246,7 +246,7 @@ def _explain_promised(
 # -- what explanations are made of ----------------------------------------------------------------
 
 
-def _as_single_row(x: Any, classifier: Any) -> Any:
+def as_single_row(x: Any, classifier: Any) -> Any:
     """Return a table with one row, from a vector or a table; one text where texts are taken."""
     if not hasattr(classifier, "n_features_in_"):  # only what starts with texts has none
         table = np.asarray([x] if isinstance(x, str) else x, dtype=object).reshape(-1)

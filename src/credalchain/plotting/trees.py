@@ -11,6 +11,7 @@ from credalchain._utils.validation import check_choice, check_int
 from credalchain.chains.interface import CredalClassifier
 from credalchain.chains.search import METHODS, ChainTree, Node, check_is_chain, search_chain
 from credalchain.chains.strategies import STRATEGIES
+from credalchain.explanation.explainer import as_single_row
 from credalchain.labels import ABSTAIN, and_more
 from credalchain.plotting.predictions import (
     LOOKS,
@@ -65,8 +66,8 @@ def plot_chain_tree(
     ----------
     chain : fitted chain or binary relevance classifier
         In a fixed order of the labels.
-    x : array-like, data frame or scipy sparse of shape (1, n_features)
-        The row.
+    x : one row: a vector, a table or data frame with a single row
+        Features.
     method : str, default="branching"
         One of "branching", "marginalization", "tree-marginalization", or a method of
         :func:`credalchain.search_chain`.
@@ -106,9 +107,8 @@ def plot_chain_tree(
     if max_paths is None:
         max_paths = _MAX_LEAVES if m <= 6 else 8
     check_int("max_paths", max_paths)
+    x = as_single_row(x, chain)
     encoded = chain.encode(x)
-    if encoded.shape[0] != 1:
-        raise ValueError(f"x must have one row, got {encoded.shape[0]}.")
     if method in STRATEGIES:
         found = _follow_strategy(chain, x, encoded, method, chain.s if s is None else s, max_paths)
     else:
