@@ -4,6 +4,8 @@ Where labels are missing in training, rivals fit a base to each label by itself;
 then a plain classifier.
 """
 
+from math import comb
+
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
@@ -62,7 +64,10 @@ class _Base(ClassifierMixin, BaseEstimator):
 
 
 class EnsembleOfChains(_Base):
-    """Chains in random orders on bootstrap samples, averaged (Read et al. 2011)."""
+    """Chains in random orders on bootstrap samples (Read et al. 2011).
+
+    Probabilities are averaged, where the paper counts votes.
+    """
 
     def __init__(self, n_chains=10, n_trees=10, random_state=None):
         self.n_chains = n_chains
@@ -114,7 +119,11 @@ class LabelPowerset(_Base):
 
 
 class RandomLabelsets(_Base):
-    """RAkEL: label powersets of random sets of k labels, averaged (Tsoumakas et al. 2011)."""
+    """RAkEL: label powersets of 2 m different random sets of k labels (Tsoumakas et al. 2011).
+
+    Every label is in one of them at least. Probabilities are averaged, where the paper counts
+    votes.
+    """
 
     def __init__(self, k=3, n_trees=20, random_state=None):
         self.k = k
@@ -123,8 +132,11 @@ class RandomLabelsets(_Base):
 
     def _fit(self, X, Y):
         m = Y.shape[1]
-        rounds = [self.rng_.permutation(m) for _ in range(2 * min(self.k, m))]  # about 2 m sets
-        self.sets_ = [order[i : i + self.k] for order in rounds for i in range(0, m, self.k)]
+        k, order = min(self.k, m), self.rng_.permutation(m)
+        drawn = {tuple(sorted(np.roll(order, -i)[:k].tolist())) for i in range(0, m, k)}
+        while len(drawn) < min(2 * m, comb(m, k)):
+            drawn.add(tuple(sorted(self.rng_.permutation(m)[:k].tolist())))
+        self.sets_ = [list(labels) for labels in sorted(drawn)]
         seeds = self.rng_.randint(2**31 - 1, size=len(self.sets_))
         self.models_ = [
             LabelPowerset(self.n_trees, seed).fit(X, Y[:, labels])
@@ -141,7 +153,7 @@ class RandomLabelsets(_Base):
 
 
 class MLkNN(_Base):
-    """Bayes' rule on how many neighbours have a label (Zhang and Zhou 2007)."""
+    """Bayes' rule on how many neighbours have a label (Zhang and Zhou 2007); X is standardised."""
 
     def __init__(self, k=10, smooth=1.0, random_state=None):
         self.k = k

@@ -50,6 +50,8 @@ class ChainTree:
         (self._strategy,) = chain.request(row, s=s).strategies
         self._chained, self._never = chain.chained, chain.model_.never_observed()
         self.order: list[int] = [*map(int, chain.order_)]  # type: ignore[arg-type]
+        m = len(self.order)
+        self.thresholds = np.broadcast_to(np.asarray(chain.threshold, float), m)[self.order]
         self.explored: dict[Node, tuple[float, float]] = {}
 
     @property
@@ -75,8 +77,8 @@ class ChainTree:
         j = self.order[depth]
         bounds = walk.probabilities(j, rows)
         lower, upper = (expit(b) for b in walk.log_odds(j, rows)) if bounds is None else bounds
-        if self._never[j]:
-            lower, upper = np.zeros(n), np.ones(n)
+        if self._never[j]:  # 0 in a precise chain, as in predict
+            lower, upper = np.zeros(n), np.full(n, float(self._s > 0))
         pairs = zip(map(float, lower), map(float, upper), strict=True)
         self.explored.update(zip(nodes, pairs, strict=True))
 
@@ -94,16 +96,16 @@ class ChainTree:
 
 
 def _greedy(tree: ChainTree, **_: Any) -> list[Node]:
-    """Take, at each node, the values that one half does not rule out; a precise tie is 1."""
+    """Take, at each node, the values that the threshold does not rule out; a precise tie is 1."""
     nodes: list[Node] = [()]
-    for _depth in range(tree.n_labels):
+    for threshold in tree.thresholds:
         tree.explore(nodes)
         longer = []
         for node in nodes:
             lower, upper = tree.explored[node]
-            if lower < 0.5:
+            if lower < threshold:
                 longer.append((*node, 0))
-            if upper >= 0.5:
+            if upper >= threshold:
                 longer.append((*node, 1))
         nodes = longer
     return nodes
@@ -228,7 +230,8 @@ class ChainSearch:
     Attributes
     ----------
     labels : ndarray of int8, shape (n, m)
-        Values on which the vectors of each row agree; -1 where they differ.
+        Values on which the vectors of each row agree; -1 where they differ, and for labels that
+        were never observed in training.
     vectors : list of ndarray of int8, shape (k, m)
         Vectors that remain for each row; a single one where probabilities are precise.
     probabilities : list of ndarray, shape (k, 2)
@@ -266,10 +269,13 @@ class ChainSearch:
 
 
 def check_is_chain(chain: Any) -> None:
-    """Validate that something is a fitted chain, not a joint decision or a pipeline."""
+    """Validate that something is a fitted chain with one order, not a joint decision."""
     if not isinstance(chain, CredalClassifier):
         raise TypeError(f"chain must be like a fitted CredalChainClassifier(), got {chain!r}.")
     check_is_fitted(chain, "model_")
+    has_order = getattr(chain, "order_", None) is not None and not hasattr(chain, "orders_")
+    if not has_order or not hasattr(chain.model_, "begin"):
+        raise ValueError(f"chain must have one order of its labels for all rows, got {chain!r}.")
 
 
 def search_chain(
@@ -286,7 +292,7 @@ def search_chain(
     A chain predicts greedily, label by label, which may miss the likeliest vector. With s = 0
     probabilities are precise, and every method gives one vector:
 
-    - "greedy": the chain's own answers; certifies nothing.
+    - "greedy": the chain's own answers, by its thresholds; certifies nothing.
     - "epsilon" (Dembczynski et al. 2012): best first among nodes of probability ``epsilon`` or
       more; the likeliest vector if its probability is at least ``epsilon``, and in any case less
       likely than it by less than ``epsilon``.
@@ -362,8 +368,6 @@ def search_chain(
     'the likeliest vector'
     """
     check_is_chain(chain)
-    if getattr(chain, "order_", None) is None or not hasattr(chain.model_, "begin"):
-        raise ValueError(f"chain must have one order of its labels for all rows, got {chain!r}.")
     s, m = check_s(s), chain.n_labels_
     check_method(method, s, m)
     check_int("width", width)
@@ -378,7 +382,8 @@ def search_chain(
     ]
     inverse = np.argsort(np.asarray(chain.order_))
     vectors = [np.array(leaves, dtype=np.int8)[:, inverse] for leaves in found]
-    common = [np.where((v == v[0]).all(axis=0), v[0], ABSTAIN) for v in vectors]
+    never = chain.model_.never_observed()
+    common = [np.where((v == v[0]).all(axis=0) & ~never, v[0], ABSTAIN) for v in vectors]
     return ChainSearch(
         np.array(common, dtype=np.int8).reshape(n, m),
         vectors,

@@ -24,7 +24,7 @@ from credalchain.exceptions import warn_about_data
 from credalchain.labels import MISSING
 
 PRECOMPUTED = "precomputed"
-_MIN_PROBABILITY = 1e-4
+MIN_PROBABILITY = 1e-4  # of what a joint model learns from
 _MAX_LOG_ODDS = 50.0  # of scores that are log-odds
 _MIN_CHANCE = 1e-6  # that all log-odds of some rows are from 0 to 1, where they should be
 _TOLERANCE = 1e-6  # by which rounding may take probabilities beyond 0 and 1
@@ -56,12 +56,15 @@ class PrecomputedScores:
         """True if all scores of the training rows were in [0, 1]."""
         return self.share_within == 1
 
-    def log_odds(self, X: Any) -> FloatArray:
-        """Return the scores as log-odds, (n, m); warn if those in fit were, and these are not."""
+    def log_odds(self, X: Any, at_least: float = MIN_PROBABILITY) -> FloatArray:
+        """Return the scores as log-odds, (n, m); warn if those in fit were, and these are not.
+
+        Probabilities are clipped to ``at_least`` and its complement.
+        """
         scores = _as_matrix(X, self.n_labels)
         all_within = bool(_is_probability(scores).all())
         if self.are_probabilities and all_within:
-            return _logits(scores)
+            return _logits(scores, at_least)
         found = f"scores from {scores.min(initial=0):.4g} to {scores.max(initial=0):.4g}"
         if self.are_probabilities:
             raise ValueError(f"X must hold probabilities, as it did in fit, got {found}.")
@@ -133,19 +136,20 @@ class ClassifierScores:
         state.pop("_linear", None)
         return state
 
-    def log_odds(self, X: Any) -> FloatArray:
-        """Return the scores of rows as log-odds, (n, m)."""
+    def log_odds(self, X: Any, at_least: float = MIN_PROBABILITY) -> FloatArray:
+        """Return the scores of rows as log-odds, (n, m); see :class:`PrecomputedScores`."""
         n_labels = len(self.constant)
         if len(self.models) == 1 and n_labels > 1:
             model = self.models[0]
             scores = _as_matrix(_raw_scores(model, X, self.yes), n_labels, model)
-            return _logits(scores) if hasattr(model, "predict_proba") else _clipped(scores)
+            is_proba = hasattr(model, "predict_proba")
+            return _logits(scores, at_least) if is_proba else _clipped(scores)
         log_odds = np.tile(self.constant, (_num_samples(X), 1))
         if self._linear is not None:
             fitted, coefficients, intercepts = self._linear
             model = self.models[fitted[0]]
             X = check_array(X, accept_sparse="csr", estimator=model, input_name="X")
-            limit = _logits(np.array(1.0))
+            limit = _logits(np.array(1.0), at_least)
             log_odds[:, fitted] = np.clip(X @ coefficients + intercepts, -limit, limit)
             return log_odds
         for gives_p in (True, False):  # searches may have chosen models of both kinds
@@ -157,8 +161,15 @@ class ClassifierScores:
             if fitted:
                 columns = [_raw_scores(self.models[j], X, self.yes[j : j + 1]) for j in fitted]
                 scores = _as_matrix(np.hstack(columns), len(fitted), self.models[fitted[0]])
-                log_odds[:, fitted] = _logits(scores) if gives_p else _clipped(scores)
+                log_odds[:, fitted] = _logits(scores, at_least) if gives_p else _clipped(scores)
         return log_odds
+
+
+def frozen_scores(estimator: Any, X: Any, n_labels: int, classes: NDArray[Any]) -> ClassifierScores:
+    """Return the scores of a frozen classifier of all labels, which is not fitted again."""
+    check_multilabel_scores(estimator, X, n_labels)
+    yes = np.broadcast_to(classes, (n_labels, 2))[:, 1].tolist()
+    return ClassifierScores([estimator], np.zeros(n_labels), yes)
 
 
 def fit_scores(estimator: Any, X: Any, labels: Labels, n_jobs: int) -> ClassifierScores:
@@ -335,5 +346,5 @@ def _clipped(log_odds: FloatArray) -> FloatArray:
     return np.clip(log_odds, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
 
 
-def _logits(p: FloatArray) -> FloatArray:
-    return np.asarray(logit(np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)))
+def _logits(p: FloatArray, at_least: float) -> FloatArray:
+    return np.asarray(logit(np.clip(p, at_least, 1 - at_least)))

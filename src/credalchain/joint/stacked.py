@@ -23,8 +23,8 @@ from credalchain.joint.scores import (
     PRECOMPUTED,
     ClassifierScores,
     PrecomputedScores,
-    check_multilabel_scores,
     fit_scores,
+    frozen_scores,
     held_out_scores,
 )
 from credalchain.labels import Targets, column_names
@@ -39,9 +39,9 @@ _MAX_SCORES = 64  # that trees try at each split
 _MAX_ROWS = 5000  # once the joint model has so many, no further folds are held out
 
 
-def check_scored_estimator(estimator: Any) -> None:
+def check_scored_estimator(estimator: Any, or_none: bool = True) -> None:
     """Validate that an estimator is None, "precomputed", or a classifier that gives scores."""
-    if estimator is None or (isinstance(estimator, str) and estimator == PRECOMPUTED):
+    if (estimator is None and or_none) or (isinstance(estimator, str) and estimator == PRECOMPUTED):
         return
     methods = ("predict_proba", "decision_function")
     gives_scores = any(hasattr(estimator, name) for name in methods) or (
@@ -49,8 +49,8 @@ def check_scored_estimator(estimator: Any) -> None:
     )
     if isinstance(estimator, type) or not hasattr(estimator, "fit") or not gives_scores:
         raise TypeError(
-            "estimator must be None, an instance of a classifier with predict_proba or "
-            f'decision_function, or "precomputed", got {estimator!r}.'
+            f"estimator must be {'None, ' if or_none else ''}an instance of a classifier with "
+            f'predict_proba or decision_function, or "precomputed", got {estimator!r}.'
         )
 
 
@@ -167,9 +167,7 @@ class StackedJointForest(CredalJointForest):
             return np.asarray(self.scores_.log_odds(X))
         if isinstance(self.estimator, FrozenEstimator):
             self.learned_from_ = "assumed: the frozen model was not fitted on these rows"
-            check_multilabel_scores(self.estimator, X, n_labels)
-            yes = np.broadcast_to(self.targets_.classes, (n_labels, 2))[:, 1].tolist()
-            self.scores_ = ClassifierScores([self.estimator], np.zeros(n_labels), yes)
+            self.scores_ = frozen_scores(self.estimator, X, n_labels, self.targets_.classes)
             return np.asarray(self.scores_.log_odds(X))
         cv = self.cv
         if cv is None:

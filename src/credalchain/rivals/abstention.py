@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from credalchain._utils.array_types import FloatArray, IntArray, Labels
 from credalchain._utils.validation import check_choice
 from credalchain.labels import ABSTAIN
-from credalchain.rivals.base import RejectMixin
+from credalchain.rivals.base import TIE, RejectMixin
 
 
 class Answered(NamedTuple):
@@ -200,7 +200,8 @@ class PartialAbstention(RejectMixin):
         path = np.empty((len(values), *p.shape), dtype=np.int8)
         for answers, cost in zip(path, values, strict=True):
             total = (best.loss + cost * penalty)[:, ::-1]
-            k = m - total.argmin(axis=1)[:, None]  # of equal ones, the most answers
+            is_least = total <= total.min(axis=1, keepdims=True) + TIE
+            k = m - is_least.argmax(axis=1)[:, None]  # of equal ones, the most answers
             n_yes = np.take_along_axis(best.n_yes, k, axis=1)
             is_no = position >= m - k + n_yes
             answers[:] = np.where(position < n_yes, 1, np.where(is_no, 0, ABSTAIN))

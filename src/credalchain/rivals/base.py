@@ -15,9 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.text import plural
 from credalchain._utils.validation import check_n_jobs, check_number
 from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier
-from credalchain.joint.scores import PrecomputedScores, fit_scores
+from credalchain.joint.scores import PrecomputedScores, fit_scores, frozen_scores
 from credalchain.joint.stacked import check_scored_estimator
 from credalchain.labels import ABSTAIN, Targets
 from credalchain.metrics import utility_65
@@ -26,6 +27,8 @@ from credalchain.preprocessing import as_indexable
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
 
 _MAX = np.finfo(float).max
+_MIN_PROBABILITY = 1e-12
+TIE = 1e-11  # above the rounding errors of prices and costs, whose ties answer
 
 
 def check_value(name: str, value: Any) -> float:
@@ -86,14 +89,15 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
             self.scores_: Any = clone(estimator).fit(X, training_targets(labels))
         elif isinstance(estimator, str):
             self.scores_ = PrecomputedScores(X, labels.shape[1])
+        elif isinstance(estimator, FrozenEstimator):
+            classes = self.targets_.classes
+            self.scores_ = frozen_scores(estimator, X, labels.shape[1], classes)
         else:
             self.scores_ = fit_scores(estimator, X, labels, effective_n_jobs(self.n_jobs))
 
     def check_parameters(self) -> None:
         """Validate the parameters."""
-        check_scored_estimator(self.estimator)
-        if self.estimator is None:
-            raise TypeError("estimator must be a classifier that gives probabilities, got None.")
+        check_scored_estimator(self.estimator, or_none=False)
         check_n_jobs(self.n_jobs)
         check_value(self.caution_parameter, getattr(self, self.caution_parameter))
 
@@ -117,7 +121,7 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
             return self.scores_.label_proba(X)
         X = as_indexable(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        return np.asarray(expit(self.scores_.log_odds(X)))
+        return np.asarray(expit(self.scores_.log_odds(X, _MIN_PROBABILITY)))
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Predict P(1) of each label.
@@ -132,7 +136,8 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
         ndarray of shape (n_samples, n_labels)
             Probabilities; of shape (n_samples, 2) if fitted on a vector.
         """
-        return self.targets_.decode_proba(self.label_proba(X))
+        p = self.label_proba(X)
+        return self.targets_.decode_proba(p)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Predict the likelier value of every label.
@@ -147,7 +152,8 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
         ndarray of shape (n_samples, n_labels)
             Labels; of shape (n_samples,) if fitted on a vector.
         """
-        return self.targets_.decode((self.label_proba(X) >= 0.5).astype(np.int8))
+        p = self.label_proba(X)
+        return self.targets_.decode((p >= 0.5).astype(np.int8))
 
     def predict_partial(self, X: MatrixLike) -> Labels:
         """Predict 1, 0, or -1 where the classifier abstains.
@@ -184,6 +190,7 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
                 f"values must be several values of {self.caution_parameter}, got {values!r}."
             )
         values = [check_value(self.caution_parameter, value) for value in values]
+        self.check_parameters()
         p = self.label_proba(X)
         if not values:
             return np.empty((0, *p.shape), dtype=np.int8)
@@ -192,8 +199,8 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
     def _answers_along(self, p: FloatArray, values: FloatArray) -> Labels:
         """Return what is answered, from the probabilities (n, m), at each value."""
         answers, prices = self._answers_and_prices(p)
-        is_given = prices <= values[:, None, None]
-        return np.where(is_given, answers, ABSTAIN).astype(np.int8)
+        is_given = prices <= values[:, None, None] + TIE
+        return np.where(is_given, answers, np.int8(ABSTAIN))
 
     @abstractmethod
     def _answers_and_prices(self, p: FloatArray) -> tuple[Labels, FloatArray]:
@@ -233,6 +240,7 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
         ndarray of int8, shape (n_samples, n_labels)
             Labels 0 and 1, and -1 for missing.
         """
+        check_is_fitted(self, "targets_")
         return self.targets_.encode(Y)
 
     @property
@@ -281,7 +289,10 @@ class CalibratedMixin(RejectMixin):
         if isinstance(self.estimator, (str, FrozenEstimator)):
             training = held_out = np.sort(rows)
         if len(training) == 0:
-            raise ValueError(f"X must have at least two rows, to hold some out, got {len(rows)}.")
+            raise ValueError(
+                "calibration must leave rows to fit the estimator to, got "
+                f"{self.calibration} of {plural(len(rows), 'row')}."
+            )
         self._fit_scores(take_rows(X, training), labels[training])
         self._calibrate(self.label_proba(take_rows(X, held_out)), labels[held_out])
         return self

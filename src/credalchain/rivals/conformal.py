@@ -39,8 +39,19 @@ def _inner_outer(p: FloatArray, labels: Labels) -> Calibrated:
 def _powerset(p: FloatArray, labels: Labels) -> Calibrated:
     """Compute the squared distance of probabilities from the true vector, of complete rows."""
     complete = (labels != MISSING).all(axis=1)
-    distance = ((p[complete] - labels[complete]) ** 2).sum(axis=1)
+    p = p[complete]
+    distance = _nearest(p) + np.where((p >= 0.5) != labels[complete], _farther(p), 0).sum(axis=1)
     return [(distance, distance)]
+
+
+def _nearest(p: FloatArray) -> FloatArray:
+    """Compute the squared distance of probabilities from the nearest vector."""
+    return np.asarray((np.minimum(p, 1 - p) ** 2).sum(axis=1))
+
+
+def _farther(p: FloatArray) -> FloatArray:
+    """Compute by how much each label's other value adds to the squared distance."""
+    return np.abs(1 - 2 * p)
 
 
 KINDS: dict[str, Callable[[FloatArray, Labels], Calibrated]] = {
@@ -75,7 +86,7 @@ class ConformalAbstention(CalibratedMixin):
     alpha : float, default=0.1
         Error level; the larger, the more is answered.
     kind : {"label", "inner_outer", "powerset"}, default="label"
-        Kind of the guarantee, see above.
+        Kind of the guarantee, see above. Used by ``fit``.
     calibration : float, default=0.25
         Share of rows held out; all rows over a ``FrozenEstimator`` or "precomputed". For the last
         two kinds, only rows without missing labels count.
@@ -134,13 +145,12 @@ class ConformalAbstention(CalibratedMixin):
         check_choice("kind", self.kind, tuple(KINDS))
 
     def _calibrate(self, p: FloatArray, labels: Labels) -> None:
-        self.scores_of_wrong_ = KINDS[self.kind](p, labels)
+        self.scores_of_wrong_, self.kind_ = KINDS[self.kind](p, labels), self.kind
 
     def _answers_and_prices(self, p: FloatArray) -> tuple[Labels, FloatArray]:
         """Price an answer by the p-value of its opposite; the cheaper one is the answer."""
-        if self.kind == "powerset":  # the nearest vector, and the nearest that differs in a label
-            nearest = (np.minimum(p, 1 - p) ** 2).sum(axis=1, keepdims=True)
-            prices = p_values(self.scores_of_wrong_[0][0], nearest + np.abs(1 - 2 * p))
+        if self.kind_ == "powerset":  # the nearest vector that differs in a label is wrong
+            prices = p_values(self.scores_of_wrong_[0][0], _nearest(p)[:, None] + _farther(p))
             return (p >= 0.5).astype(np.int8), prices
         columns = np.broadcast_to(np.arange(len(self.scores_of_wrong_)), p.shape[1])
         of_yes, of_no = np.empty(p.shape), np.empty(p.shape)
@@ -148,6 +158,6 @@ class ConformalAbstention(CalibratedMixin):
             if_no, if_yes = self.scores_of_wrong_[column]
             of_no[:, j] = p_values(if_yes, 1 - p[:, j])
             of_yes[:, j] = p_values(if_no, p[:, j])
-        sides = 2 if self.kind == "inner_outer" else 1
+        sides = 2 if self.kind_ == "inner_outer" else 1
         is_yes = (of_yes < of_no) | ((of_yes == of_no) & (p >= 0.5))
         return is_yes.astype(np.int8), sides * np.where(is_yes, of_yes, of_no)

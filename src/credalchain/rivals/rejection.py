@@ -79,7 +79,8 @@ class RejectThresholds(CalibratedMixin):
     """Reject option with two thresholds for each label, between which it is left open.
 
     They maximise the F1 of the label's answers in rows held out, where a share ``coverage`` of them
-    is answered: no below the lower one, yes from the upper one on.
+    is answered: no below the lower one, yes from the upper one on. This is in the manner of Pillai,
+    Fumera and Roli, who maximise F1 over all labels together, at one cost of open labels.
 
     Parameters
     ----------
@@ -152,31 +153,38 @@ class RejectThresholds(CalibratedMixin):
     def _answers_along(self, p: FloatArray, values: FloatArray) -> Labels:
         bands = np.array([[reject_band(q, y, v) for q, y in self.held_out_] for v in values])
         lower, upper = bands[:, None, :, 0], bands[:, None, :, 1]
-        return np.where(p >= upper, 1, np.where(p < lower, 0, ABSTAIN)).astype(np.int8)
+        zero_or_open = np.where(p < lower, np.int8(0), np.int8(ABSTAIN))
+        return np.where(p >= upper, np.int8(1), zero_or_open)
 
 
 def reject_band(p: FloatArray, labels: Labels, coverage: float) -> tuple[float, float]:
-    """Return the thresholds with the greatest F1 of the answers; of equal ones, the nearest to 1/2.
+    """Return the thresholds with the greatest F1 of the answers.
 
-    Answers are yes from the upper threshold on and no below the lower one; of ``p``, sorted, a
-    share ``coverage`` is answered, rounded up. Equal probabilities are not separated, so a little
-    less may be.
+    Of equal ones, those that leave the most open, then the nearest to 1/2.
+
+    Answers are yes from the upper threshold on and no below the lower one. Of ``p``, sorted, a
+    share ``coverage`` is answered, rounded up. Equal probabilities are not separated, so it may be
+    more; then neither threshold can be moved without answering less than that share.
     """
     n = len(p)
     if n == 0:
         return (0.5, 0.5) if coverage >= 1 else (-np.inf, np.inf)
     n_open = int((1 - min(coverage, 1.0)) * n + 1e-9)
-    n_no = np.arange(n - n_open + 1)
+    cuts = np.concatenate([[0], np.flatnonzero(np.diff(p)) + 1, [n]])
+    widest = cuts[np.searchsorted(cuts, cuts + n_open, side="right") - 1]  # from each lower cut
+    narrowest = cuts[np.searchsorted(cuts, cuts - n_open, side="left")]  # to each upper cut
+    full = cuts + n_open <= n, cuts >= n_open
+    n_no = np.concatenate([cuts[full[0]], narrowest[full[1]]])
+    first_yes = np.concatenate([widest[full[0]], cuts[full[1]]])
     positives = np.append(0, np.cumsum(labels))
-    missed, found = positives[n_no], positives[-1] - positives[n_no + n_open]
-    n_yes = n - n_open - n_no
-    wrong = missed + n_yes - found
+    missed, found = positives[n_no], positives[-1] - positives[first_yes]
+    wrong = missed + n - first_yes - found
     f1 = np.where(found + wrong > 0, 2 * found / np.maximum(2 * found + wrong, 1), 1.0)
     ends = np.concatenate([[-np.inf], (p[1:] + p[:-1]) / 2, [np.inf]])
-    lower, upper = ends[n_no], ends[n_no + n_open]
+    lower, upper = ends[n_no], ends[first_yes]
     if n_open == 0:  # a single threshold
         lower = upper = np.clip(ends[n_no], 0.0, np.nextafter(1.0, 2.0))
     is_best = f1 >= f1.max() - 1e-12
     from_half = np.abs(np.clip(lower, 0, 1) + np.clip(upper, 0, 1) - 1)
-    best = int(np.argmin(np.where(is_best, from_half, np.inf)))
+    best = np.lexsort((from_half, n_no - first_yes, ~is_best))[0]
     return float(lower[best]), float(upper[best])

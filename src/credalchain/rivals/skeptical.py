@@ -87,6 +87,9 @@ class SkepticalInference(RejectMixin):
             )
         if getattr(self.estimator, "order", None) == "dynamic":
             raise ValueError("order of the estimator must be fixed, got 'dynamic'.")
+        threshold = getattr(self.estimator, "threshold", 0.5)
+        if (np.asarray(threshold) != 0.5).any():
+            raise ValueError(f"threshold of the estimator must be 0.5, got {threshold!r}.")
         check_s_values((self.s,))
 
     def _fit_scores(self, X: Any, labels: Labels) -> None:
@@ -131,7 +134,7 @@ class SkepticalInference(RejectMixin):
         ndarray of shape (n_samples, n_labels, 2)
             Bounds of the marginal probabilities.
         """
-        y = _all_vectors(self.scores_.n_labels_)
+        y = self._vectors()
         gains = np.concatenate([y, 1.0 - y], axis=1)  # of each vector: Y_j = 1, and Y_j = 0
         lower_one, lower_zero = np.split(self._lower_expectations(X, gains, s), 2, axis=1)
         return np.stack([lower_one, np.maximum(1 - lower_zero, lower_one)], axis=-1)
@@ -155,16 +158,25 @@ class SkepticalInference(RejectMixin):
         list of ndarray of int8, shape (n_vectors, n_labels)
             Maximal vectors of each row.
         """
-        y, m = _all_vectors(self.scores_.n_labels_), self.scores_.n_labels_
+        y = self._vectors()
+        m = y.shape[1]
         changes = np.array(list(product((ABSTAIN, 0, 1), repeat=m))[1:])
         gains = (y[:, None, :] == changes).sum(axis=2) - 0.5 * (changes != ABSTAIN).sum(axis=1)
         improves = self._lower_expectations(X, gains, self.s if s is None else s) > 0
         applies = ((y[:, None, :] != changes) | (changes == ABSTAIN)).all(axis=2)
         return [y[~(applies & better).any(axis=1)] for better in improves]
 
+    def _vectors(self) -> NDArray[np.int8]:
+        """Return all label vectors."""
+        check_is_fitted(self, "scores_")
+        m = self.scores_.n_labels_
+        if m > _MAX_LABELS:
+            raise ValueError(f"Y must have at most {_MAX_LABELS} labels for this, got {m}.")
+        return _all_vectors(m)
+
     def _lower_expectations(self, X: MatrixLike, gains: FloatArray, s: float) -> FloatArray:
         """Return the least expectation of each column of ``gains`` (2^m, k) in the tree: (n, k)."""
-        chain = self.scores_
+        chain, (s,) = self.scores_, check_s_values((s,))
         encoded, order = chain.encode(X), chain.order_
         m, n = len(order), encoded.shape[0]
         sorted_gains = gains[np.lexsort(_all_vectors(m)[:, order[::-1]].T)]
