@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from credalchain import (
     CredalChainClassifier,
+    CredalChainEnsemble,
     CredalForest,
     CredalWrapper,
     LocalBase,
@@ -189,3 +190,36 @@ def test_an_order_for_each_row_has_no_tree():
     chain = CredalChainClassifier(order="dynamic").fit([[0], [1]], [[0, 1], [1, 0]])
     with pytest.raises(ValueError, match="one order of its labels"):
         search_chain(chain, [[0]])
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.8, [0.2, 0.5, 0.8]])
+def test_greedy_takes_the_thresholds_of_the_chain(threshold, yeast):
+    X, Y = yeast[0][:200], yeast[1][:200, :3]
+    chain = CredalChainClassifier(order=[2, 0, 1], threshold=threshold, s=1.0).fit(X, Y)
+    np.testing.assert_array_equal(search_chain(chain, X, "greedy").labels, chain.predict(X))
+    paths, answers = search_chain(chain, X, "greedy", s=1.0).labels, chain.predict_partial(X)
+    is_answered = answers != -1
+    assert 0 < is_answered.mean() < 1
+    np.testing.assert_array_equal(paths[is_answered], answers[is_answered])
+
+
+@pytest.mark.parametrize("method", ["best_first", "exhaustive", "epsilon", "beam", "greedy"])
+def test_labels_that_were_never_observed_stay_open(method):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (200, 1)).astype(str)
+    y = rng.random((200, 2)) < [0.6, 0.5]
+    y[:, 1] |= ~y[:, 0]
+    with pytest.warns(UserWarning, match="never"):
+        chain = CredalChainClassifier(order="given").fit(X, np.c_[np.full(200, np.nan), y])
+    alone = CredalChainClassifier(order="given").fit(X, y)
+    found, expected = (search_chain(c, X[:3], method, epsilon=0.01) for c in (chain, alone))
+    assert (found.labels[:, 0] == -1).all()
+    np.testing.assert_array_equal(found.labels[:, 1:], expected.labels)
+    np.testing.assert_allclose(found.probabilities, expected.probabilities)
+    assert [len(vectors) for vectors in found.vectors] == [1, 1, 1]
+
+
+def test_an_ensemble_has_no_tree():
+    ensemble = CredalChainEnsemble(random_state=0).fit([["a"], ["b"]] * 5, [[0, 1], [1, 0]] * 5)
+    with pytest.raises(ValueError, match="one order of its labels for all rows, got CredalChainE"):
+        search_chain(ensemble, [["a"]])

@@ -69,6 +69,18 @@ def test_the_method_in_the_documentation_is_the_one_that_runs():
     assert table in (STUDIES / "rivals-quick.toml").read_text()
 
 
+@pytest.mark.parametrize(("m", "n_sets"), [(1, 1), (2, 1), (3, 1), (4, 4), (5, 10), (14, 28)])
+def test_random_labelsets_are_different_and_hold_every_label(m, n_sets, folder, monkeypatch):
+    monkeypatch.syspath_prepend(folder)
+    import bases
+
+    Y = np.random.default_rng(0).integers(0, 2, (20, m))
+    fitted = bases.RandomLabelsets(n_trees=1, random_state=0).fit(np.zeros((20, 1)), Y)
+    assert len(fitted.sets_) == len({frozenset(labels) for labels in fitted.sets_}) == n_sets
+    assert {len(labels) for labels in fitted.sets_} == {min(3, m)}
+    assert set().union(*fitted.sets_) == set(range(m))
+
+
 @pytest.mark.parametrize("name", ["EnsembleOfChains", "LabelPowerset", "RandomLabelsets", "MLkNN"])
 def test_bases_learn_labels_that_go_together(name, folder, monkeypatch):
     monkeypatch.syspath_prepend(folder)

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 
 from credalchain import (
@@ -152,6 +154,36 @@ def test_no_other_thresholds_have_a_greater_f1(cells, coverage):
     assert f1(p >= upper, p < lower) == pytest.approx(best)
 
 
+@given(
+    cells=st.lists(st.tuples(st.integers(1, 9), st.integers(0, 1)), min_size=1, max_size=12),
+    coverage=st.floats(0, 1),
+)
+def test_thresholds_do_not_separate_equal_probabilities(cells, coverage):
+    """All pairs of cuts that answer enough, and cannot be moved apart."""
+    p, y = (np.array(column) for column in zip(*sorted(cells), strict=True))
+    n, p = len(p), p / 10
+    n_open = int((1 - coverage) * n + 1e-9)
+    cuts = [0, *(i for i in range(1, n) if p[i] != p[i - 1]), n]
+
+    def f1(a, b):
+        found, wrong = y[b:].sum(), y[:a].sum() + (n - b - y[b:].sum())
+        return 1.0 if found + wrong == 0 else 2 * found / (2 * found + wrong)
+
+    fits = [(a, b) for a in cuts for b in cuts if 0 <= b - a <= n_open]
+    widest = [
+        (a, b)
+        for a, b in fits
+        if (a + n_open <= n and b == max(d for c, d in fits if c == a))
+        or (b >= n_open and a == min(c for c, d in fits if d == b))
+    ]
+    best = max(f1(a, b) for a, b in widest)
+    lower, upper = reject_band(p, y, coverage)
+    a, b = int((p < lower).sum()), int((p < upper).sum())
+    assert (a, b) in widest
+    assert f1(a, b) == pytest.approx(best)
+    assert b - a == max(d - c for c, d in widest if f1(c, d) >= best - 1e-12)
+
+
 def test_common_thresholds_are_those_of_all_cells():
     rng = np.random.default_rng(1)
     p, Y = rng.uniform(0.01, 0.99, (30, 3)), rng.integers(0, 2, (30, 3))
@@ -242,6 +274,26 @@ def test_levels_hold(kind):
         wrong = (answers != -1) & (answers != Y[12:])
         errors.append((wrong if kind == "label" else wrong.any(axis=1)).mean())
     assert np.mean(errors) <= alpha + 3 * np.std(errors) / np.sqrt(len(errors))
+
+
+@given(st.lists(st.tuples(*[st.tuples(st.integers(0, 10), st.booleans())] * 2), min_size=3))
+def test_equal_distances_are_equal(rows):
+    """With p in tenths many are; each price is the exact p-value of the nearest other vector."""
+    cells = np.array(rows, dtype=int)
+    p, Y = cells[:, :, 0] / 10, cells[:, :, 1]
+    fitted = rivals.ConformalAbstention("precomputed", kind="powerset").fit(p, Y)
+    _, prices = fitted._answers_and_prices(fitted.label_proba(p))
+
+    def distance(tenths, y):
+        return int(((tenths - 10 * np.asarray(y)) ** 2).sum())  # in hundredths, exactly
+
+    seen = [distance(row, y) for row, y in zip(cells[:, :, 0], Y, strict=True)]
+    for row, row_prices in zip(cells[:, :, 0], prices, strict=True):
+        nearest = (row >= 5).astype(int)
+        for j, price in enumerate(row_prices):
+            other = [y for y in vectors(2) if y[j] != nearest[j]]
+            score = min(distance(row, y) for y in other)
+            assert price == (sum(d >= score for d in seen) + 1) / (len(seen) + 1)
 
 
 def test_rows_with_missing_labels_count_only_per_label():
@@ -415,18 +467,71 @@ def test_any_base_and_frozen_ones(rows):
     np.testing.assert_allclose(single.predict_proba(X).sum(axis=1), 1)
 
 
+@pytest.mark.parametrize("of_labels", [OneVsRestClassifier, MultiOutputClassifier])
+def test_a_frozen_model_is_used_as_it_is_where_labels_are_missing(of_labels, rows):
+    X, Y = rows[0][20:], rows[1][20:].astype(int)
+    model = of_labels(LogisticRegression()).fit(X, Y)
+    missing = Y.astype(float)
+    missing[0, 0], missing[:, 2] = np.nan, np.nan
+    for rival in (rivals.RejectOption, rivals.RejectThresholds, rivals.ConformalAbstention):
+        fitted = rival(FrozenEstimator(model)).fit(X, missing)
+        np.testing.assert_array_equal(fitted.predict(X), model.predict(X))
+    single = FrozenEstimator(LogisticRegression().fit(X, Y[:, 0]))
+    with pytest.raises(ValueError, match="a score to each of 3 labels, and LogisticRegression"):
+        rivals.RejectOption(single).fit(X, Y)
+
+
+def test_ties_answer():
+    p = np.array([[0.9, 0.1]])
+    for rival in (rivals.RejectOption, rivals.PartialAbstention):
+        assert rival("precomputed", 0.1).fit(p, [[1, 0]]).predict_partial(p).tolist() == [[1, 0]]
+        sure = rival("precomputed", 0.0).fit([[1.0, 0.0]], [[1, 0]])
+        assert sure.predict_partial([[1.0, 0.0]]).tolist() == [[1, 0]]
+
+
+def test_many_certain_labels_leave_a_row_certain():
+    p = np.append(np.full(399, 1e-9), 0.9)[None]
+    row = rivals.RejectOption("precomputed", 0.11, unit="row").fit(p, np.zeros(p.shape, int))
+    assert (row.predict_partial(p) != -1).all()
+
+
+def test_parameters_are_validated_again_where_they_are_used(rows):
+    X, Y = rows
+    fitted = rivals.PartialAbstention(LogisticRegression()).fit(X, Y).set_params(loss="x")
+    with pytest.raises(ValueError, match="loss must be one of"):
+        fitted.predict_partial(X)
+    conformal = rivals.ConformalAbstention(LogisticRegression(), 0.3, random_state=0).fit(X, Y)
+    before = conformal.predict_partial(X)
+    conformal.set_params(kind="powerset")  # which takes another fit
+    np.testing.assert_array_equal(conformal.predict_partial(X), before)
+    for name in ("predict", "predict_proba", "predict_partial"):
+        with pytest.raises(NotFittedError):
+            getattr(rivals.RejectOption(LogisticRegression()), name)(X)
+
+
+def test_vectors_are_listed_for_few_labels_only():
+    skeptical = rivals.SkepticalInference(CredalBinaryRelevanceClassifier())
+    with pytest.raises(NotFittedError):
+        skeptical.maximal_vectors([["a"]])
+    skeptical.fit([["a"], ["b"]], np.eye(9, dtype=int)[:2])
+    with pytest.raises(ValueError, match="at most 8 labels for this, got 9"):
+        skeptical.maximal_vectors([["a"]])
+
+
 @pytest.mark.parametrize(
     ("rival", "message"),
     [
         (rivals.RejectOption("precomputed", -1), "cost must be a number, at least 0.*got -1"),
         (rivals.RejectOption("precomputed", unit="cell"), "unit must be one of.*'cell'"),
-        (rivals.RejectOption(None), "estimator must be.*None"),
+        (rivals.RejectOption(None), "estimator must be an instance.*got None"),
         (rivals.RejectThresholds("precomputed", thresholds="x"), "thresholds must be one of"),
         (rivals.PartialAbstention("precomputed", loss="x"), "loss must be one of.*'x'"),
         (rivals.PartialAbstention("precomputed", penalty="x"), "penalty must be one of.*'x'"),
         (rivals.ConformalAbstention("precomputed", kind="x"), "kind must be one of.*'x'"),
         (rivals.ConformalAbstention("precomputed", calibration=2), "calibration must be a share"),
+        (rivals.ConformalAbstention(LogisticRegression(), calibration=0.999), "got 0.999 of 2"),
         (rivals.SkepticalInference(LogisticRegression()), "estimator must be a Credal"),
+        (rivals.SkepticalInference(CredalChainClassifier(threshold=0.8)), "threshold.*got 0.8"),
         (
             rivals.SkepticalInference(CredalChainClassifier(order="dynamic")),
             "order of the estimator must be fixed",

@@ -28,7 +28,7 @@ from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
 
 _MAX = np.finfo(float).max
 _MIN_PROBABILITY = 1e-12
-TIE = 1e-11  # above the rounding errors of prices and costs, whose ties answer
+TIE = 1e-11  # above the rounding errors of prices, costs and scores
 
 
 def check_value(name: str, value: Any) -> float:

@@ -8,13 +8,13 @@ from sklearn.base import BaseEstimator
 from credalchain._utils.array_types import FloatArray, IntArray, Labels
 from credalchain._utils.validation import check_choice
 from credalchain.labels import MISSING
-from credalchain.rivals.base import CalibratedMixin
+from credalchain.rivals.base import TIE, CalibratedMixin
 from credalchain.typing import RandomStateLike
 
 
 def p_values(calibration: FloatArray, scores: FloatArray) -> FloatArray:
     """Return the share of calibration scores, with the new one, that are at least as large."""
-    below: IntArray = np.searchsorted(np.sort(calibration), scores, side="left")
+    below: IntArray = np.searchsorted(np.sort(calibration), scores - TIE, side="left")
     return (len(calibration) - below + 1) / (len(calibration) + 1)
 
 
@@ -39,19 +39,8 @@ def _inner_outer(p: FloatArray, labels: Labels) -> Calibrated:
 def _powerset(p: FloatArray, labels: Labels) -> Calibrated:
     """Compute the squared distance of probabilities from the true vector, of complete rows."""
     complete = (labels != MISSING).all(axis=1)
-    p = p[complete]
-    distance = _nearest(p) + np.where((p >= 0.5) != labels[complete], _farther(p), 0).sum(axis=1)
+    distance = ((p[complete] - labels[complete]) ** 2).sum(axis=1)
     return [(distance, distance)]
-
-
-def _nearest(p: FloatArray) -> FloatArray:
-    """Compute the squared distance of probabilities from the nearest vector."""
-    return np.asarray((np.minimum(p, 1 - p) ** 2).sum(axis=1))
-
-
-def _farther(p: FloatArray) -> FloatArray:
-    """Compute by how much each label's other value adds to the squared distance."""
-    return np.abs(1 - 2 * p)
 
 
 KINDS: dict[str, Callable[[FloatArray, Labels], Calibrated]] = {
@@ -149,8 +138,9 @@ class ConformalAbstention(CalibratedMixin):
 
     def _answers_and_prices(self, p: FloatArray) -> tuple[Labels, FloatArray]:
         """Price an answer by the p-value of its opposite; the cheaper one is the answer."""
-        if self.kind_ == "powerset":  # the nearest vector that differs in a label is wrong
-            prices = p_values(self.scores_of_wrong_[0][0], _nearest(p)[:, None] + _farther(p))
+        if self.kind_ == "powerset":  # the nearest vector, and the nearest that differs in a label
+            nearest = (np.minimum(p, 1 - p) ** 2).sum(axis=1, keepdims=True)
+            prices = p_values(self.scores_of_wrong_[0][0], nearest + np.abs(1 - 2 * p))
             return (p >= 0.5).astype(np.int8), prices
         columns = np.broadcast_to(np.arange(len(self.scores_of_wrong_)), p.shape[1])
         of_yes, of_no = np.empty(p.shape), np.empty(p.shape)
