@@ -478,8 +478,8 @@ class Findings:
         Of the results.
     rivalries : tuple of Rivalry
         The reference of the study, or the best method, against its rivals, by level.
-    has_reference : bool
-        True if the study names a reference, and it has results.
+    reference : str
+        The curve of the study's reference; empty if it has none, or several.
     """
 
     curves: tuple[str, ...]
@@ -490,7 +490,7 @@ class Findings:
     n_folds: int
     n_repetitions: int
     rivalries: tuple[Rivalry, ...] = ()
-    has_reference: bool = False
+    reference: str = ""
 
     @property
     def levels(self) -> list[float]:
@@ -561,7 +561,7 @@ def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
         spread_over=over,
         n_folds=int(results["fold"].nunique()),
         n_repetitions=n_repetitions,
-        has_reference=study.reference in set(results["method"]),
+        reference=_reference_curve(study, results),
     )
     if not is_comparable:
         return findings
@@ -578,7 +578,7 @@ def _with_curves(frame: pd.DataFrame) -> pd.DataFrame:
 def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFindings]:
     folds = folds_at_completeness(_paired(results), COMPARED_COMPLETENESS, widest_gap=WIDEST_GAP)
     for level, share, table in _tables(results, folds, COMPARED_COMPLETENESS):
-        yield _share(study, level, share, table, over, reference_curve(study, results))
+        yield _share(study, level, share, table, over, _reference_curve(study, results))
 
 
 def compare_areas(
@@ -594,10 +594,10 @@ def compare_areas(
         sign = 1 if MEASURES[measure].greater_is_better else -1
         signed = paired.assign(**{measure: sign * paired[measure]})
         for level, _, table in _tables(folds, signed, [measure]):
-            yield measure, _share(study, level, np.nan, table, over, reference_curve(study, folds))
+            yield measure, _share(study, level, np.nan, table, over, _reference_curve(study, folds))
 
 
-def reference_curve(study: Study, results: pd.DataFrame) -> str:
+def _reference_curve(study: Study, results: pd.DataFrame) -> str:
     """Return the curve of the reference of a study; empty if it has none, or several."""
     own = results.loc[results["method"] == study.reference, ["method", "strategy"]]
     curves = own.drop_duplicates().to_numpy()
@@ -882,7 +882,7 @@ def in_words(findings: Findings, damage: str = "") -> list[str]:
     if findings.shares and len(findings.curves) > 1:
         least = findings.at_level(findings.levels[0])
         lines[1:1] = [_share_line(findings, at, damage) for at in least]
-    parts = (rivals, lines) if findings.has_reference else (lines, rivals)
+    parts = (rivals, lines) if findings.reference else (lines, rivals)
     return [*parts[0], *parts[1], *remarks(findings)]
 
 

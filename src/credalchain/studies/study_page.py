@@ -175,7 +175,6 @@ class _Report:
         }
         self.charts: dict[str, bytes] = {}  # files, which the sections of the page add
         self.n_labels = {facts["dataset"]: float(facts["labels"]) for facts in store.facts()}
-        self.reference = found.reference_curve(study, results)
         self.means, self.curves = "", self.summary  # the name of the curves over all data sets
         if self.findings.is_comparable and len(self.findings.datasets) > 1:
             drawn = [measure for measure in found.AREA_MEASURES if measure in study.measures]
@@ -335,7 +334,7 @@ class _Report:
         if self.problem:
             yield f'<p class="problem">{_text(self.problem)}</p>'
         leads, rivals = found.leads(findings, self.damage), found.rival_lines(findings, self.damage)
-        is_led_by_rivals = findings.has_reference and len(rivals) > 0
+        is_led_by_rivals = findings.reference != "" and len(rivals) > 0
         lines = [*rivals, *leads] if is_led_by_rivals else [*leads, *rivals]
         lines += found.remarks(findings)
         n_leads = len(rivals) if is_led_by_rivals else 1
@@ -453,7 +452,7 @@ class _Report:
         """Return the methods that come first, with strategies, in the order of the study."""
         findings, summary = self.findings, self.summary
         order = found.in_order(findings, findings.levels[0] if findings.shares else 0.0)
-        first = sorted(order, key=lambda curve: curve != self.reference)[:_MAX_CURVES]
+        first = sorted(order, key=lambda curve: curve != findings.reference)[:_MAX_CURVES]
         curves = dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True))
         return [curve for curve in curves if found.curve_name(*curve) in first]
 
