@@ -367,27 +367,25 @@ class _Report:
 
     def _differences(self) -> Iterator[str]:
         """Yield a table of the differences to the best rivals: data sets, levels and shares."""
-        tables = {
-            at.level: 100 * at.differences.groupby(level="dataset", sort=False).mean()
+        of_levels = {
+            f"{percent(at.level)} {self.damage}": at.differences.groupby(level="dataset").mean()
             for at in self.findings.rivalries
         }
-        names = [f"{percent(level)} {self.damage}" if self.damage else "" for level in tables]
+        points = 100 * pd.concat(of_levels, axis=1).reindex(list(self.findings.datasets))
         shares = "".join(
             f'<th scope="col" class="number">{percent(share)}</th>' for share in found.RIVAL_SHARES
         )
         yield _scroll("Differences to the best rivals")
         yield '<table class="differences"><thead>'
         if self.damage:
-            heads = (
-                f'<th colspan="{len(found.RIVAL_SHARES)}">{_text(name)}</th>' for name in names
-            )
+            n = len(found.RIVAL_SHARES)
+            heads = (f'<th scope="colgroup" colspan="{n}">{_text(name)}</th>' for name in of_levels)
             yield f"<tr><td></td>{''.join(heads)}</tr>"
-        yield f'<tr><th scope="col">labels answered</th>{shares * len(tables)}</tr></thead><tbody>'
-        for dataset in self.findings.datasets:
-            rows = (table.loc[dataset] for table in tables.values() if dataset in table.index)
-            cells = "".join(_difference_cell(value) for row in rows for value in row)
-            yield f'<tr><th scope="row">{_text(dataset)}</th>{cells}</tr>'
-        means = "".join(_difference_cell(v) for table in tables.values() for v in table.mean())
+        yield f'<tr><th scope="col">labels answered</th>{shares * len(of_levels)}</tr></thead><tbody>'
+        for dataset, row in points.iterrows():
+            cells = "".join(map(_difference_cell, row))
+            yield f'<tr><th scope="row">{_text(str(dataset))}</th>{cells}</tr>'
+        means = "".join(map(_difference_cell, points.mean()))
         yield f'</tbody><tfoot><tr><th scope="row">mean</th>{means}</tr></tfoot></table></div>'
         words = (
             "Rows without a wrong answer where the same share of labels is answered: difference to "
