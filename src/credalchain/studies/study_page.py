@@ -379,9 +379,12 @@ class _Report:
         yield '<table class="differences"><thead>'
         if self.damage:
             n = len(found.RIVAL_SHARES)
-            heads = (f'<th scope="colgroup" colspan="{n}">{_text(name)}</th>' for name in of_levels)
-            yield f"<tr><td></td>{''.join(heads)}</tr>"
-        yield f'<tr><th scope="col">labels answered</th>{shares * len(of_levels)}</tr></thead><tbody>'
+            levels = (
+                f'<th scope="colgroup" colspan="{n}">{_text(name)}</th>' for name in of_levels
+            )
+            yield f"<tr><td></td>{''.join(levels)}</tr>"
+        heads = f'<th scope="col">labels answered</th>{shares * len(of_levels)}'
+        yield f"<tr>{heads}</tr></thead><tbody>"
         for dataset, row in points.iterrows():
             cells = "".join(map(_difference_cell, row))
             yield f'<tr><th scope="row">{_text(str(dataset))}</th>{cells}</tr>'
