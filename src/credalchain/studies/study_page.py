@@ -640,7 +640,8 @@ def _difference_cell(points: Any) -> str:
         return '<td class="number"></td>'
     size = "equal" if abs(points) < 1 else "ahead" if points > 0 else "behind"
     strong = " strong" * (abs(points) >= 5)
-    return f'<td class="number {size}{strong}">{points:+.1f}</td>'
+    shown = f"{points:+.1f}" if abs(points) >= 0.05 else "0.0"
+    return f'<td class="number {size}{strong}">{shown}</td>'
 
 
 def _table(frame: pd.DataFrame, label: str) -> str:
