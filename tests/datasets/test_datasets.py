@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -342,6 +343,21 @@ def test_the_folder_comes_before_the_network(monkeypatch, server, tmp_path):
     assert server.requests == []
 
 
+def test_files_in_the_folder_need_no_downloads(monkeypatch, tmp_path):
+    (tmp_path / "flags").mkdir()
+    write(tmp_path / "flags", "flags.arff", SPARSE.format(relation="'flags'"))
+    write(tmp_path / "flags", "flags.xml", labels_xml(["y", "z"]))
+    monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert load_mulan("flags").label_names == ["y", "z"]
+
+
+def test_a_damaged_file_of_the_cache_is_downloaded_again(server, tmp_path):
+    arff, _ = fetch(server, tmp_path)
+    arff.write_text("damaged")
+    assert fetch(server, tmp_path)[0].read_bytes() == GOOD["/toy/toy.arff"]
+
+
 def test_an_offline_machine_gets_a_way_out(monkeypatch, server, tmp_path):
     server.close()
     monkeypatch.setattr(downloads, "_RETRIES", 0)
@@ -450,6 +466,13 @@ def test_a_changed_file_of_the_commit_is_not_taken(repository, tmp_path, monkeyp
     with pytest.raises(OSError, match="git cat-file"):
         registry.fetch("birds", tmp_path, "", changed.as_uri(), commit)
     assert not (tmp_path / commit / "birds.xml").exists()
+
+
+def test_parts_must_have_the_same_attributes():
+    first, other = DENSE.encode(), DENSE.replace("pop", "rap").encode()
+    for wrong in (other, b"no data"):
+        with pytest.raises(ValueError, match="the same attributes"):
+            downloads._joined(first, wrong)
 
 
 def test_without_git_it_is_said(monkeypatch, tmp_path):

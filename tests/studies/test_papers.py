@@ -338,6 +338,7 @@ def test_differences_to_the_best_rival_are_on_the_first_screen(tmp_path):
         assert row == f'<td class="number {cell}</td>' * 10
     assert table.count("+4.0") == 10
     assert text.index('class="lead"') < text.index('<table class="differences">')
+    assert ",-2.0 ± 0.0 (0 of 10)," in files["rivals.csv"].read_text()  # with no apostrophe
 
 
 def test_times_are_those_of_folds(tmp_path):
@@ -366,6 +367,20 @@ def test_mean_curves_are_means_over_data_sets(over, tmp_path):
     (row,) = means.query("method == 'a' and completeness == 0.8").to_dict("records")
     assert row["set_accuracy"] == pytest.approx(of_units.mean())
     assert row["set_accuracy_spread"] == pytest.approx(of_units.std())
+
+
+def test_a_share_that_a_fold_is_far_from_is_not_reached(tmp_path):
+    """The mean over folds is 0.8, but one of them answers all labels, and another one half."""
+    study = a_study(["x"], ["a", "b"], folds=4, repeats=1)
+    results = results_of(study, tmp_path / "r", lambda m, d: 0.0).results(study)
+    jumps = (results["method"] == "a") & results["s"].between(1, 4)
+    moved = results["fold"].map({0: 0.3, 1: -0.3, 2: 0.0, 3: 0.0})
+    results.loc[jumps, "completeness"] = (results["completeness"] + moved)[jumps]
+    folds = folds_at_completeness(results, [1.0, 0.8], widest_gap=0.25).set_index("method")
+    assert folds.loc["a", 0.8].isna().all()
+    assert folds.loc["b"].notna().all(axis=None)
+    assert folds.loc["a", 1.0].notna().all()
+    assert folds_at_completeness(results, [0.8])[0.8].notna().all()
 
 
 def test_without_a_reference_the_best_method_is_compared_with_all_others(tmp_path):

@@ -7,7 +7,7 @@ has ``html.escape``.
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 # C0 and C1 controls, separators of lines, overrides of direction, halves of surrogate pairs
@@ -107,10 +107,12 @@ def from_spreadsheet(words: str) -> str:
     return words[1:] if _ESCAPED_FORMULA.match(words) else words
 
 
-def in_table(frame: Any, change: Callable[[str], str]) -> Any:
-    """Apply ``change`` to the names of columns and to cells of text of a data frame."""
+def in_table(frame: Any, change: Callable[[str], str], but: Collection[str] = ()) -> Any:
+    """Apply ``change`` to names of columns, and to cells of text ``but`` in some columns."""
     result = frame.copy(deep=False)
     for name in frame.columns[[dtype.kind in "OU" for dtype in frame.dtypes]]:
+        if name in but:
+            continue
         column = frame[name]
         cells = column if column.dtype == object else column.unique()  # objects may have no hash
         texts = {cell for cell in cells if isinstance(cell, str)}
@@ -122,12 +124,13 @@ def in_table(frame: Any, change: Callable[[str], str]) -> Any:
     return result.set_axis([change(str(name)) for name in frame.columns], axis=1)
 
 
-def to_csv(frame: Any, separator: str = ",") -> str:
+def to_csv(frame: Any, separator: str = ",", numbers: Collection[str] = ()) -> str:
     """Return a data frame as CSV in which no text is a formula, and none ends its row.
 
+    Columns ``numbers`` hold no formulas, and stay as they are.
     The writer does not quote a carriage return by itself, though readers end a row there.
     """
-    safe = in_table(frame, for_spreadsheet)
+    safe = in_table(frame, for_spreadsheet, numbers)
     how: dict[str, Any] = {"index": False, "sep": separator, "lineterminator": "\n"}
     text: str = safe.to_csv(**how)
     return safe.to_csv(**how, quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text

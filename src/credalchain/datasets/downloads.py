@@ -12,7 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 _RETRIES = 3  # one second after a failure, then two, then three
-_OF_OTHER_REPOSITORIES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+_OF_THE_USER = ("GIT_SSL", "GIT_SSH", "GIT_PROXY", "GIT_ASKPASS")  # others name repositories
+_PATIENCE = ("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=30")  # bytes, seconds
 
 
 def download(source: str, file: str, sha256: str, cache: Path) -> None:
@@ -47,6 +48,8 @@ def fetch_by_git(
     ------
     OSError
         If Git is not installed, or fails.
+    ValueError
+        If files that should become one do not have the same attributes.
     """
     if all(path.is_file() for path in choices):
         return
@@ -70,14 +73,18 @@ def fetch_by_git(
 
 def _git_in(folder: str) -> Callable[..., bytes]:
     """Return a function that runs Git in a folder; a failure is tried again, then an OSError."""
-    env = {key: value for key, value in os.environ.items() if key not in _OF_OTHER_REPOSITORIES}
-    env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    kept = (key for key in os.environ if not key.startswith("GIT_") or key.startswith(_OF_THE_USER))
+    env = {key: os.environ[key] for key in kept} | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
     def git(*command: str) -> bytes:
         for wait in range(1, _RETRIES + 2):
             try:
                 done = subprocess.run(
-                    ["git", *command], cwd=folder, env=env, capture_output=True, check=False
+                    ["git", *_PATIENCE, *command],
+                    cwd=folder,
+                    env=env,
+                    capture_output=True,
+                    check=False,
                 )
             except FileNotFoundError:
                 raise OSError("Git is not installed") from None
@@ -94,5 +101,10 @@ def _git_in(folder: str) -> Callable[..., bytes]:
 
 def _joined(first: bytes, *others: bytes) -> bytes:
     """Return an ARFF file with the rows of all."""
-    rows = [re.split(rb"(?im)^\s*@data[^\n]*\n", other, maxsplit=1)[1] for other in others]
-    return b"\n".join([first.rstrip(), *rows]) if rows else first
+    if not others:
+        return first
+    parts = [re.split(rb"(?im)^\s*@data[^\n]*\n", part, maxsplit=1) for part in (first, *others)]
+    attributes = [re.findall(rb"(?im)^\s*@attribute[^\n]*", part[0]) for part in parts]
+    if any(len(part) < 2 for part in parts) or any(one != attributes[0] for one in attributes):
+        raise ValueError("the files of training and test rows do not have the same attributes")
+    return b"\n".join([first.rstrip(), *(rows for _, rows in parts[1:])])

@@ -99,7 +99,7 @@ def load_mulan(name: str) -> MultilabelDataset:
 def mulan_files(name: str) -> tuple[Path, Path]:
     """Return the ARFF and XML files of a data set, downloaded if they are not here yet."""
     name = _known_name(name)
-    if here := local_files(name):
+    if here := _files_in_folder(name):
         return here
     try:
         return fetch(name, _cache(), SOURCE, REPOSITORY, COMMIT)
@@ -114,11 +114,16 @@ def mulan_files(name: str) -> tuple[Path, Path]:
 
 def local_files(name: str) -> tuple[Path, Path] | None:
     """Return the ARFF and XML files of a data set, if they are on this machine."""
+    if here := _files_in_folder(name):
+        return here
+    cached = _cached_files(name, _cache(), COMMIT)
+    return cached if all(file.is_file() for file in cached) else None
+
+
+def _files_in_folder(name: str) -> tuple[Path, Path] | None:
     folder = os.environ.get(FOLDER_VARIABLE)
-    kinds = "arff", "xml"
-    places = [tuple(Path(folder, name, f"{name}.{kind}") for kind in kinds)] if folder else []
-    places.append(_cached_files(name, _cache(), COMMIT))
-    return next(((arff, xml) for arff, xml in places if arff.is_file() and xml.is_file()), None)
+    arff, xml = (Path(folder or ".", name, f"{name}.{kind}") for kind in ("arff", "xml"))
+    return (arff, xml) if folder and arff.is_file() and xml.is_file() else None
 
 
 def _cache() -> Path:

@@ -123,7 +123,8 @@ def folds_at_completeness(
         Shares of labels answered.
     widest_gap : float, default=inf
         Maximum distance between the shares that two neighbouring values of caution answer, for
-        which to interpolate. The result is NaN where the gap is wider.
+        which to interpolate. The result is NaN where the gap is wider, or where a fold is
+        farther away from the share.
 
     Returns
     -------
@@ -179,12 +180,18 @@ def _each_curve(
 def _along(
     curve: pd.DataFrame, measures: Sequence[str], shares: Sequence[float], widest_gap: float
 ) -> list[pd.DataFrame]:
-    """Return measures at shares of labels answered: a row for each fold, a column a share."""
+    """Return measures at shares of labels answered: a row for each fold, a column a share.
+
+    A caution that answers the share on average may answer far more or less in a fold. If that is
+    more than ``widest_gap`` away, the curve does not reach the share.
+    """
     values = ["completeness", *measures]
     wide: Any = curve.pivot(index=["repetition", "fold"], columns="s", values=values)
     answered = wide["completeness"].mean().to_numpy()
     order = np.argsort(answered, kind="stable")
     weights = _weights(answered[order], shares, widest_gap)
+    of_folds = wide["completeness"].iloc[:, order].fillna(0.0).to_numpy() @ weights
+    weights[:, (np.abs(of_folds - np.asarray(shares)) > widest_gap).any(axis=0)] = np.nan
     tables = []
     for measure in measures:
         points = wide[measure].iloc[:, order]
@@ -266,13 +273,13 @@ def mean_curves(results: pd.DataFrame, measures: Sequence[str], *, over: str) ->
         named: pd.DataFrame = stacked.rename_axis(["repetition", "fold", "completeness"])
         return named
 
-    folds = _each_curve(results, points).dropna()
+    folds = _each_curve(results, points)
     keys = ["method", "strategy", "missing", "completeness"]
     units = [*keys, *_UNITS[over]]
     of_units = folds.groupby(["dataset", *units], sort=False)[list(measures)].mean()
     n = int(results["dataset"].nunique())
     by_unit: Any = of_units.groupby(units, sort=False)
-    by_key = by_unit.mean()[by_unit.size() == n].groupby(keys, sort=False)
+    by_key = by_unit.mean().where(by_unit.count() == n).dropna(how="all").groupby(keys, sort=False)
     curves: pd.DataFrame = by_key.mean().join(by_key.std().add_suffix("_spread")).reset_index()
     return curves.assign(dataset=f"mean of {plural(n, 'data set')}")
 
@@ -760,7 +767,7 @@ def _comparisons(
 ) -> list[Comparison]:
     """Test over data sets where that could show a difference, else over the folds of each.
 
-    With a reference, only its pairs: fewer tests find more.
+    With a reference, only its pairs, so that the correction is smaller.
     """
     pairs = list(combinations(means.columns, 2))
     if reference:

@@ -33,6 +33,12 @@ from credalchain.studies.trials import TARGET
 
 _MAX_METHODS = 12  # on the first screen; all are in the tables
 _MAX_CURVES = 7  # in charts
+_MAX_ROWS_ON_PAGE = 2000  # of a table
+_AREA_NAMES = {
+    "set_accuracy": "rows without a wrong answer",
+    "selective_error": "wrong answers",
+    "recall_micro": "positives found",
+}
 _MAX_ROWS_IN_PAPER = 200  # of a table
 _TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 
@@ -122,7 +128,7 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     """
     report = _Report(study, store)
     page = report.page().encode()
-    files = {f"{name}.csv": to_csv(table).encode() for name, table in report.tables.items()}
+    files = {f"{name}.csv": _csv(table).encode() for name, table in report.tables.items()}
     for name, table in report.tables.items():
         if len(table) <= _MAX_ROWS_IN_PAPER and name != "summary":  # which is too wide
             files[f"latex/{name}.tex"] = booktabs(table).encode()
@@ -325,7 +331,7 @@ class _Report:
 
     def _link(self, name: str) -> str:
         """Return a link to a table as CSV: the same bytes as in the file beside the page."""
-        data = base64.b64encode(to_csv(self.tables[name]).encode()).decode()
+        data = base64.b64encode(_csv(self.tables[name]).encode()).decode()
         href = f"data:text/csv;charset=utf-8;base64,{data}"
         return f'<a download="{name}.csv" href="{href}">{name}.csv</a>'
 
@@ -373,7 +379,8 @@ class _Report:
         }
         points = 100 * pd.concat(of_levels, axis=1).reindex(list(self.findings.datasets))
         shares = "".join(
-            f'<th scope="col" class="number">{percent(share)}</th>' for share in found.RIVAL_SHARES
+            f'<th scope="col" class="number">{percent(share)} answered</th>'
+            for share in found.RIVAL_SHARES
         )
         yield _scroll("Differences to the best rivals")
         yield '<table class="differences"><thead>'
@@ -382,8 +389,8 @@ class _Report:
             levels = (
                 f'<th scope="colgroup" colspan="{n}">{_text(name)}</th>' for name in of_levels
             )
-            yield f"<tr><td></td>{''.join(levels)}</tr>"
-        heads = f'<th scope="col">labels answered</th>{shares * len(of_levels)}'
+            yield f'<tr><th scope="col">labels</th>{"".join(levels)}</tr>'
+        heads = f'<th scope="col">data set</th>{shares * len(of_levels)}'
         yield f"<tr>{heads}</tr></thead><tbody>"
         for dataset, row in points.iterrows():
             cells = "".join(map(_difference_cell, row))
@@ -407,7 +414,7 @@ class _Report:
             for at in shares
         ]
         heads += [
-            f'<th scope="col" class="number">{name.replace("_", " ")}'
+            f'<th scope="col" class="number">{_AREA_NAMES.get(name, name)}'
             f"<br><small>{'of a fold' if name == 'seconds' else 'area'}</small></th>"
             for name in of_areas
         ]
@@ -524,7 +531,7 @@ class _Report:
                 "mean). "
             )
         if len(self.findings.curves) > _MAX_CURVES:
-            about += f"Of {len(self.findings.curves)} methods the best {_MAX_CURVES} are drawn. "
+            about += f"{_MAX_CURVES} of {len(self.findings.curves)} methods are drawn. "
         return f"{about}Bands are ± {spread_words(self.findings)}. Scales differ between charts."
 
     def _tables(self) -> Iterator[str]:
@@ -536,7 +543,8 @@ class _Report:
             title = f"{name.replace('_', ' ')} ({plural(len(frame), 'row', ',')})"
             yield f"<details><summary>{title}</summary>"
             yield f"<p>{_text(about)}</p>" if (about := self._about_table(name)) else ""
-            yield f'<div class="bar">{self._link(name)}</div>{_table(frame, title)}</details>'
+            table = _table(frame, title) if len(frame) <= _MAX_ROWS_ON_PAGE else ""
+            yield f'<div class="bar">{self._link(name)}</div>{table}</details>'
 
     def _about_table(self, name: str) -> str:
         """Return what a reader needs to know about a table; empty if its heads say it."""
@@ -585,6 +593,12 @@ def _difference(of_split: "pd.Series[float]") -> str:
         return ""
     spread = with_spread(values.mean(), values.std(), ".1f")
     return f"{spread} ({(values > 0).sum()} of {len(values)})"
+
+
+def _csv(table: pd.DataFrame) -> str:
+    """Return a table as CSV; a minus before a number with its spread is no formula."""
+    is_number = table.map(lambda cell: NUMBER.fullmatch(str(cell)) is not None).all()
+    return to_csv(table, numbers=[str(name) for name in table.columns[is_number]])
 
 
 def _p(p: float) -> str:
