@@ -379,8 +379,7 @@ class _Report:
         }
         points = 100 * pd.concat(of_levels, axis=1).reindex(list(self.findings.datasets))
         shares = "".join(
-            f'<th scope="col" class="number">{percent(share)} answered</th>'
-            for share in found.RIVAL_SHARES
+            f'<th scope="col" class="number">{percent(share)}</th>' for share in found.RIVAL_SHARES
         )
         yield _scroll("Differences to the best rivals")
         yield '<table class="differences"><thead>'
@@ -390,7 +389,7 @@ class _Report:
                 f'<th scope="colgroup" colspan="{n}">{_text(name)}</th>' for name in of_levels
             )
             yield f'<tr><th scope="col">labels</th>{"".join(levels)}</tr>'
-        heads = f'<th scope="col">data set</th>{shares * len(of_levels)}'
+        heads = f'<th scope="col">data set / answered</th>{shares * len(of_levels)}'
         yield f"<tr>{heads}</tr></thead><tbody>"
         for dataset, row in points.iterrows():
             cells = "".join(map(_difference_cell, row))
