@@ -302,3 +302,13 @@ def test_a_study_for_real(tmp_path):
     summary = pd.read_csv(tmp_path / "r" / "report" / "summary.csv")
     named = summary.dropna(subset="parameter").groupby("method")["parameter"].unique()
     assert named.map(list).to_dict() == {"chain": ["s"], "joint": ["reward"]}
+
+
+def test_long_tables_are_files_beside_the_page(tmp_path, monkeypatch):
+    monkeypatch.setattr("credalchain.studies.study_page._MAX_ROWS_ON_PAGE", 20)
+    study = a_study(["x", "y"], ["a", "b"])
+    page, files, text = written(study, results_of(study, tmp_path / "r", skill), tmp_path)
+    assert len(pd.read_csv(files["measures.csv"])) > 20
+    assert '<a href="measures.csv">measures.csv</a>' in text
+    assert not [table for table in page.tables if len(table) > 21]
+    assert {"findings.csv", "areas.csv"} <= set(page.links)

@@ -330,7 +330,12 @@ class _Report:
         ])  # fmt: skip
 
     def _link(self, name: str) -> str:
-        """Return a link to a table as CSV: the same bytes as in the file beside the page."""
+        """Return a link to a table as CSV: the same bytes as in the file beside the page.
+
+        A long table is in that file only, or the page would take megabytes.
+        """
+        if len(self.tables[name]) > _MAX_ROWS_ON_PAGE:
+            return f'<a href="{name}.csv">{name}.csv</a>'
         data = base64.b64encode(_csv(self.tables[name]).encode()).decode()
         href = f"data:text/csv;charset=utf-8;base64,{data}"
         return f'<a download="{name}.csv" href="{href}">{name}.csv</a>'
