@@ -5,6 +5,7 @@ from sklearn.base import BaseEstimator
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.validation import check_choice
+from credalchain.joint.rules import EQUAL_COSTS, RULES, price_cells
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.rivals.base import CalibratedMixin, RejectMixin, check_value
 from credalchain.typing import RandomStateLike
@@ -69,10 +70,11 @@ class RejectOption(RejectMixin):
         check_choice("unit", self.unit, ("label", "row"))
 
     def _answers_and_prices(self, p: FloatArray) -> tuple[Labels, FloatArray]:
-        answers, right = (p >= 0.5).astype(np.int8), np.maximum(p, 1 - p)
+        answers, prices = price_cells(RULES["cell"], np.stack([1 - p, p], axis=-1), EQUAL_COSTS)
         if self.unit == "row":
-            right = np.broadcast_to(right.prod(axis=1, keepdims=True), p.shape)
-        return answers, 1 - right
+            right = np.maximum(p, 1 - p).prod(axis=1, keepdims=True)
+            prices = np.broadcast_to(1 - right, p.shape)
+        return answers, prices
 
 
 class RejectThresholds(CalibratedMixin):
@@ -80,7 +82,7 @@ class RejectThresholds(CalibratedMixin):
 
     They maximise the F1 of the label's answers in rows held out, where a share ``coverage`` of them
     is answered: no below the lower one, yes from the upper one on. This is in the manner of Pillai,
-    Fumera and Roli, who maximise F1 over all labels together, at one cost of open labels.
+    Fumera and Roli, and not their algorithm.
 
     Parameters
     ----------
